@@ -169,6 +169,14 @@ TEST(LstmAcc, KeepsBfloatWeightsOfFewRowsInTwoBytes) {
     EXPECT_TRUE(isInTwoBytes(bfloats)) << bfloats.first;
     EXPECT_LT(bfloats.second, floats.second * 11 / 20);
     EXPECT_FALSE(isInTwoBytes(packedOf(asBfloats(inputsOf(4))))) << "four rows";
+    cell.projects = true;
+    EXPECT_TRUE(isInTwoBytes(packedOf(asBfloats(inputsOf(1)))));
+    for (const size_t input :
+         {lstm::kInputToCellWeights, lstm::kRecurrentToOutputWeights, lstm::kProjectionWeights}) {
+        Inputs inputs = asBfloats(inputsOf(1));
+        reinterpret_cast<float*>(inputs[input]->bytes.data())[100] = 0x1.0001p0F;
+        EXPECT_FALSE(isInTwoBytes(packedOf(inputs))) << "a weight of input " << input << " is none";
+    }
 }
 
 TEST(LstmAcc, LeavesComputedWeightsToTheReference) {
