@@ -13,7 +13,7 @@
 namespace halyard::engine::cpu {
 
 // Whether bfloat16 has each of the weights, bit for bit: then two bytes are all of one. Of most
-// weights one look is enough to see that it does not.
+// weights one look is enough to see that it does not. Those that are packed away can't be seen.
 struct AreBfloat16 {
     ProductFilter filter;
     ConstantSource<float> weights;
@@ -22,7 +22,8 @@ struct AreBfloat16 {
     HALYARD_FIELDS(filter, weights)
 
     bool holds() const {
-        return std::all_of(weights.data, weights.data + filter.channels * filter.depth(),
+        return weights.data != nullptr &&
+               std::all_of(weights.data, weights.data + filter.channels * filter.depth(),
                            isBFloat16);
     }
 };
