@@ -224,7 +224,7 @@ void compute(const FloatBlock& block) {
 
 void computeBfloats(const FloatBlock& block) {
     const auto depth = static_cast<int64_t>(block.runs.size()) * block.runLength;
-    computeWith<uint16_t>(block, static_cast<size_t>(floatForm()->bfloatPanelLength(depth)));
+    computeWith<uint16_t>(block, static_cast<size_t>(floatForm()->panelLength(depth, true)));
 }
 
 void scaleRows(const float* a, const float* scales, int64_t rows, int64_t columns, float* to) {

@@ -43,11 +43,8 @@ struct FloatBlock {
 };
 
 // Of one panel of a matrix with `depth` rows, in floats: whole vectors.
-constexpr int64_t floatPanelLength(int64_t lanes, int64_t depth) {
-    return (depth + 1) * lanes;
-}
-constexpr int64_t bfloatPanelLength(int64_t lanes, int64_t depth) {
-    return (depth / 2 + depth % 2 + 1) * lanes;
+constexpr int64_t panelLengthOf(int64_t lanes, int64_t depth, bool bfloats) {
+    return ((bfloats ? depth / 2 + depth % 2 : depth) + 1) * lanes;
 }
 
 // One form of the product.
@@ -66,9 +63,8 @@ struct FloatMatmul {
                       float* to) = nullptr;
 
     int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }
-    int64_t panelLength(int64_t depth) const { return floatPanelLength(lanes, depth); }
-    int64_t bfloatPanelLength(int64_t depth) const {
-        return engine::cpu::bfloatPanelLength(lanes, depth);
+    int64_t panelLength(int64_t depth, bool bfloats = false) const {
+        return panelLengthOf(lanes, depth, bfloats);
     }
 };
 

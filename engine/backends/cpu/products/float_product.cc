@@ -30,8 +30,7 @@ class ShapedFloatProduct final : public UnitKernel {
                        PackedConstant panels, ProductPlan plan)
         : mForm(form),
           mCompute(bfloats ? form.computeBfloats : form.compute),
-          mPanelLength(bfloats ? form.bfloatPanelLength(definition.filter.paddedDepth())
-                               : form.panelLength(definition.filter.paddedDepth())),
+          mPanelLength(form.panelLength(definition.filter.paddedDepth(), bfloats)),
           mFilter(definition.filter),
           mScale(definition.scale),
           mRange(rangeOf(definition.activation)),
@@ -139,18 +138,19 @@ template <typename T>
 struct PackedFloatProduct {
     InstructionSet set = InstructionSet::PORTABLE;
     ProductFilter filter;
+    bool bfloats = false;  // the weights are, and lie there in two bytes
     ConstantSource<T> weights;
     ConstantSource<T> bias;
 
     static constexpr std::string_view kName =
             std::is_same_v<T, Half> ? "product of halves" : "product of floats";
-    HALYARD_FIELDS(set, filter, weights, bias)
+    HALYARD_FIELDS(set, filter, bfloats, weights, bias)
 
     int64_t panels() const {
         return floatMatmul(set).panels(filter.groupChannels()) * filter.groups;
     }
     Result<size_t> bytes() const {
-        return packedBytes(panels(), floatMatmul(set).panelLength(filter.depth()) *
+        return packedBytes(panels(), floatMatmul(set).panelLength(filter.depth(), bfloats) *
                                              static_cast<int64_t>(sizeof(float)));
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
@@ -164,53 +164,23 @@ struct PackedFloatProduct {
                 columns[static_cast<size_t>(lane)] =
                         channel < 0 ? nullptr : weights.data + channel * filter.depth();
             });
-            layColumns(std::span<const T* const>(columns.data(), static_cast<size_t>(form.lanes)),
-                       filter.depth(), to + form.lanes);
-            to += form.panelLength(filter.depth());
+            layPanel(std::span<const T* const>(columns.data(), static_cast<size_t>(form.lanes)),
+                     filter.depth(), bfloats, to + form.lanes);
+            to += form.panelLength(filter.depth(), bfloats);
         }
         return {};
     }
 };
 
-// The same of weights that are bfloat16.
-struct PackedBfloatProduct {
-    InstructionSet set = InstructionSet::PORTABLE;
-    ProductFilter filter;
-    ConstantSource<float> weights;
-    ConstantSource<float> bias;
-
-    static constexpr std::string_view kName = "product of bfloats";
-    HALYARD_FIELDS(set, filter, weights, bias)
-
-    int64_t panels() const {
-        return floatMatmul(set).panels(filter.groupChannels()) * filter.groups;
-    }
-    Result<size_t> bytes() const {
-        return packedBytes(panels(), floatMatmul(set).bfloatPanelLength(filter.depth()) *
-                                             static_cast<int64_t>(sizeof(float)));
-    }
-    Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
-        const FloatMatmul& form = floatMatmul(set);
-        std::ranges::fill(bytes, std::byte{0});
-        auto* to = reinterpret_cast<float*>(bytes.data());
-        for (int64_t panel = 0; panel < panels(); ++panel) {
-            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            auto* const elements = reinterpret_cast<uint16_t*>(to + form.lanes);
-            forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
-                if (channel < 0) {
-                    return;
-                }
-                to[lane] = bias.data[channel];
-                const float* const column = weights.data + channel * filter.depth();
-                for (int64_t k = 0; k < filter.depth(); ++k) {
-                    elements[k * form.lanes + lane] = toBFloat16(column[k]).bits;
-                }
-            });
-            to += form.bfloatPanelLength(filter.depth());
-        }
-        return {};
-    }
-};
+template <typename T>
+PackedFloatProduct<T> packedOf(InstructionSet set, const ProductFilter& filter, bool bfloats,
+                               const KernelArguments& arguments) {
+    return {.set = set,
+            .filter = filter,
+            .bfloats = bfloats,
+            .weights = constantOf<T>(arguments, 1),
+            .bias = constantOf<T>(arguments, 2)};
+}
 
 class FloatProduct final : public StepKernel {
   public:
@@ -275,14 +245,9 @@ Result<bool> isByBfloats(const ProductDefinition& definition, const KernelArgume
 
 Result<PackedConstant> packFloatProduct(InstructionSet set, const ProductFilter& filter,
                                         const KernelArguments& arguments) {
-    const auto packAs = [&]<typename T>(T /*element*/) {
-        return arguments.constants.add(PackedFloatProduct<T>{.set = set,
-                                                             .filter = filter,
-                                                             .weights = constantOf<T>(arguments, 1),
-                                                             .bias = constantOf<T>(arguments, 2)});
-    };
-    return typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16 ? packAs(Half())
-                                                                                 : packAs(float());
+    return typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16
+                   ? arguments.constants.add(packedOf<Half>(set, filter, false, arguments))
+                   : arguments.constants.add(packedOf<float>(set, filter, false, arguments));
 }
 
 Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition definition,
@@ -291,11 +256,8 @@ Result<std::unique_ptr<const StepKernel>> compileFloatProduct(ProductDefinition 
     const FloatMatmul& form = floatMatmul(set);
     HALYARD_ASSIGN_OR_RETURN(const bool bfloats, isByBfloats(definition, arguments, form));
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
-                             bfloats ? arguments.constants.add(PackedBfloatProduct{
-                                               .set = set,
-                                               .filter = definition.filter,
-                                               .weights = constantOf<float>(arguments, 1),
-                                               .bias = constantOf<float>(arguments, 2)})
+                             bfloats ? arguments.constants.add(packedOf<float>(
+                                               set, definition.filter, true, arguments))
                                      : packFloatProduct(set, definition.filter, arguments));
     return std::unique_ptr<const StepKernel>(
             std::make_unique<FloatProduct>(form, bfloats, set, std::move(definition), packed));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/base/half.h"
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::cpu {
@@ -16,11 +17,12 @@ namespace halyard::engine::cpu {
 // No vector has more lanes of floats.
 inline constexpr size_t kMostPanelLanes = 64;
 
-// Element k of columns[lane] comes to to[k * columns.size() + lane], for all k below `depth`. Where
-// a column is null, zeros come there. Prepare time is spent here: some elements of each column at
-// a time, so that the lines that they go to are still in the first cache for the next column.
-template <typename T>
-void layColumns(std::span<const T* const> columns, int64_t depth, float* to) {
+// Element k of columns[lane], converted, comes to to[k * columns.size() + lane], for all k below
+// `depth`. Where a column is null, zeros come there. Prepare time is spent here: some elements of
+// each column at a time, so that the lines that they go to are still in the first cache for the
+// next column.
+template <typename T, typename To, typename Convert>
+void layColumns(std::span<const T* const> columns, int64_t depth, To* to, Convert convert) {
     constexpr int64_t kAtOnce = 16;
     const auto lanes = static_cast<int64_t>(columns.size());
     for (int64_t first = 0; first < depth; first += kAtOnce) {
@@ -28,10 +30,26 @@ void layColumns(std::span<const T* const> columns, int64_t depth, float* to) {
         for (int64_t lane = 0; lane < lanes; ++lane) {
             const T* const from = columns[static_cast<size_t>(lane)];
             for (int64_t k = first; k < end; ++k) {
-                to[k * lanes + lane] = from == nullptr ? 0.0F : toReal(from[k]);
+                to[k * lanes + lane] = from == nullptr ? To() : convert(from[k]);
             }
         }
     }
+}
+
+// The same behind the bias of a panel of float_matmul.h, as floats or as bfloat16.
+template <typename T>
+void layPanel(std::span<const T* const> columns, int64_t depth, bool bfloats, float* to) {
+    if (!bfloats) {
+        layColumns(columns, depth, to, [](T element) { return toReal(element); });
+        return;
+    }
+    auto* const elements = reinterpret_cast<uint16_t*>(to);
+    layColumns(columns, depth, elements,
+               [](T element) { return toBFloat16(toReal(element)).bits; });
+    // What fills the last vector of an odd depth.
+    const size_t lanes = columns.size();
+    std::fill_n(elements + static_cast<size_t>(depth) * lanes, depth % 2 == 0 ? 0 : lanes,
+                uint16_t{0});
 }
 
 }  // namespace halyard::engine::cpu

@@ -287,28 +287,20 @@ class SplitProduct {
         }
     }
 
-    // From one product of parts to the next, one side stays.
+    // From one product of parts to the next, one side stays. Of rows, small parts come first.
     template <int kR, int kV>
     HWY_INLINE void multiplyParts(const std::byte* a, const std::byte* w,
                                   const std::byte* w2) const {
-        if constexpr (kRight == 2) {
-            loadLeft<kR>(a);
-            loadRight<kV, 1>(w, w2);
-            multiplyLoaded<kR, kV>();
-        }
-        loadRight<kV, 0>(w, w2);
-        if constexpr (kLeft == 3) {
-            loadLeft<kR>(a + 2 * mPlaneBytes);
+        loadRight<kV, kRight - 1>(w, w2);
+        HALYARD_UNROLL
+        for (int part = kRight == 2 ? 0 : kLeft - 1; part >= 0; --part) {
+            loadLeft<kR>(a + part * mPlaneBytes);
             multiplyLoaded<kR, kV>();
         }
         if constexpr (kRight == 2) {
+            loadRight<kV, 0>(w, w2);
             multiplyLoaded<kR, kV>();
             loadLeft<kR>(a + mPlaneBytes);
-            multiplyLoaded<kR, kV>();
-        } else {
-            loadLeft<kR>(a + mPlaneBytes);
-            multiplyLoaded<kR, kV>();
-            loadLeft<kR>(a);
             multiplyLoaded<kR, kV>();
         }
     }

@@ -195,8 +195,7 @@ class ShapedLstm final : public ShapedKernel {
                     float* c, ptrdiff_t cRow, float limit, Then then) const {
         static constexpr ptrdiff_t kRun[] = {0};
         const auto compute = matrix.bfloats ? mForm.computeBfloats : mForm.compute;
-        const int64_t panel = matrix.bfloats ? mForm.bfloatPanelLength(matrix.depth)
-                                             : mForm.panelLength(matrix.depth);
+        const int64_t panel = mForm.panelLength(matrix.depth, matrix.bfloats);
         return forEachProductBlock(
                 call, matrix.blocks,
                 [&](int64_t row, int64_t rows, int64_t column, int64_t columns, size_t /*worker*/) {

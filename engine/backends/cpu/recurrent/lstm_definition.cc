@@ -45,9 +45,7 @@ struct PackedColumns {
     HALYARD_FIELDS(sources, columns, depth, lanes, bfloats)
 
     int64_t panels() const { return (columns + lanes - 1) / lanes; }
-    int64_t panelLength() const {
-        return bfloats ? bfloatPanelLength(lanes, depth) : floatPanelLength(lanes, depth);
-    }
+    int64_t panelLength() const { return panelLengthOf(lanes, depth, bfloats); }
     Result<size_t> bytes() const {
         return packedBytes(panels() * static_cast<int64_t>(sources.size()),
                            panelLength() * static_cast<int64_t>(sizeof(float)));
@@ -66,26 +64,12 @@ struct PackedColumns {
                     of[static_cast<size_t>(lane)] =
                             real ? source.weights.data + column * depth : nullptr;
                 }
-                const std::span<const T* const> all(of.data(), static_cast<size_t>(lanes));
-                if (bfloats) {
-                    layBfloats(all, reinterpret_cast<uint16_t*>(panel + lanes));
-                } else {
-                    layColumns(all, depth, panel + lanes);
-                }
+                layPanel(std::span<const T* const>(of.data(), static_cast<size_t>(lanes)), depth,
+                         bfloats, panel + lanes);
                 panel += panelLength();
             }
         }
         return {};
-    }
-
-  private:
-    void layBfloats(std::span<const T* const> of, uint16_t* to) const {
-        std::fill_n(to, (panelLength() - lanes) * 2, uint16_t{0});
-        for (size_t lane = 0; lane < of.size(); ++lane) {
-            for (int64_t k = 0; of[lane] != nullptr && k < depth; ++k) {
-                to[k * lanes + static_cast<int64_t>(lane)] = toBFloat16(toReal(of[lane][k])).bits;
-            }
-        }
     }
 };
 
