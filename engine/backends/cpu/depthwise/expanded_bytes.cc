@@ -177,10 +177,12 @@ bool bytesPayByChannels(const Graph& graph, const ExpandedDepthwise& nodes,
     // threads, blocks of channels that are whole, and about as many units as threads; windows that
     // lie apart leave little to gain.
     constexpr size_t kFewestThreads = 4;
-    const ExpandedCut cut = ExpandedCut::best(picture, kCosts, static_cast<int64_t>(threads));
     if (threads < kFewestThreads || picture.channels % kTileGroupColumns != 0 ||
-        picture.strideH != 1 || picture.strideW != 1 ||
-        cut.units(picture) * 4 < static_cast<int64_t>(threads) * 3) {
+        picture.strideH != 1 || picture.strideW != 1 || !ExpandedCut::pays(picture, kCosts)) {
+        return false;
+    }
+    const ExpandedCut cut = ExpandedCut::best(picture, kCosts, static_cast<int64_t>(threads));
+    if (cut.units(picture) * 4 < static_cast<int64_t>(threads) * 3) {
         return false;
     }
     const auto typeOfInput = [&](const Node& node, size_t input) -> const TensorType& {
@@ -196,8 +198,7 @@ bool bytesPayByChannels(const Graph& graph, const ExpandedDepthwise& nodes,
     const ProductNode product = {.window = &expansion->window};
     const ProductFilter filter =
             filterOf(product, typeOfInput(nodes.expansion, 1).shape, kTilePanels.depthGroup);
-    return paysAsTiles(filter, graph.tensor(nodes.expansion.outputs[0]).type.shape) &&
-           ExpandedCut::pays(picture, kCosts);
+    return paysAsTiles(filter, graph.tensor(nodes.expansion.outputs[0]).type.shape);
 }
 
 Result<std::unique_ptr<const StepKernel>> compileExpandedBytes(const KernelArguments& arguments,
