@@ -37,6 +37,13 @@ class ScratchStack {
     size_t mTaken = 0;
 };
 
+// Where a kernel's memory lies: what its threads share, and what each has for itself.
+struct KernelMemory {
+    std::byte* workspace = nullptr;
+    std::byte* threads = nullptr;  // the first one's
+    size_t stride = 0;             // bytes from one thread's to the next one's
+};
+
 // One kernel's view of one run of its node. Every input is there, or omitted where the node's kind
 // allows it; inferShapes() has accepted the types, shapes and steering values. Every shape is
 // known, but for those of outputs that are found by running. Inputs and outputs do not overlap;
@@ -74,9 +81,11 @@ class KernelCall {
         return std::span<T>(reinterpret_cast<T*>(bytes), count);
     }
 
-    // ShapedKernel::workspaceBytes() bytes, aligned to kTensorAlignment. Content is undefined.
-    std::span<std::byte> workspace() const { return mWorkspace; }
-    void setWorkspace(std::span<std::byte> workspace) { mWorkspace = workspace; }
+    // ShapedKernel::workspaceBytes() bytes, and threadBytes() for each worker of inParallel(), both
+    // aligned to kTensorAlignment. Content is undefined.
+    std::byte* workspace() const { return mMemory.workspace; }
+    std::byte* memoryOf(size_t worker) const { return mMemory.threads + worker * mMemory.stride; }
+    void setMemory(const KernelMemory& memory) { mMemory = memory; }
 
     ThreadLease* threads() const { return mEnvironment.threads; }
     std::span<const std::byte> constants() const { return mEnvironment.constants; }
@@ -185,7 +194,7 @@ class KernelCall {
 
     Environment mEnvironment;
     ScratchStack mOwnScratch;
-    std::span<std::byte> mWorkspace;
+    KernelMemory mMemory;
     int64_t mUntilAsked = kInterval;  // operations
 };
 

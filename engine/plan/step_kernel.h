@@ -45,8 +45,10 @@ struct StepTypes {
 class ShapedKernel {
   public:
     virtual ~ShapedKernel() = default;
-    // Memory that it needs while it runs, beyond what it takes by KernelCall::scratch().
+    // Memory that it needs while it runs, beyond what it takes by KernelCall::scratch(): for all of
+    // its threads together, and for each of them.
     virtual size_t workspaceBytes() const { return 0; }
+    virtual size_t threadBytes() const { return 0; }
     // An input that output 0 may lie in the place of, as large as it is: the kernel reads nothing
     // of it that it has written before.
     virtual std::optional<size_t> replaceableInput() const { return std::nullopt; }

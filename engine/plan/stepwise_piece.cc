@@ -24,6 +24,7 @@ struct Steps {
     PieceLayout layout;
     std::vector<std::unique_ptr<const StepKernel>> kernels;  // per step
     std::vector<TensorId> packed;
+    size_t threads = 1;  // as many as may ever run a kernel together
 };
 
 // Kept by an execution from run to run, so that only the first allocates.
@@ -174,14 +175,16 @@ Status StepwisePiece::specializeKernels(const Checkpoint& checkpoint) {
 }
 
 Status StepwisePiece::planMemory() {
-    std::vector<size_t> kernelBytes;
+    std::vector<KernelBytes> kernelBytes;
     std::vector<std::optional<size_t>> replaceable;
     for (const std::shared_ptr<const ShapedKernel>& kernel : mKernels) {
-        kernelBytes.push_back(kernel == nullptr ? 0 : kernel->workspaceBytes());
+        kernelBytes.push_back(kernel == nullptr ? KernelBytes()
+                                                : KernelBytes{.workspace = kernel->workspaceBytes(),
+                                                              .ofThread = kernel->threadBytes()});
         replaceable.push_back(kernel == nullptr ? std::nullopt : kernel->replaceableInput());
     }
-    HALYARD_ASSIGN_OR_RETURN(mWorkspace,
-                             planWorkspace(mLayout, mTypes, mOpen, kernelBytes, replaceable));
+    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, mOpen, kernelBytes,
+                                                       mSteps->threads, replaceable));
     return {};
 }
 
@@ -248,8 +251,11 @@ class StepwisePiece::Run {
     Status compute(size_t step, KernelCall& call) {
         const ShapedKernel* kernel = mPiece.mKernels[step].get();
         if (kernel != nullptr) {
-            call.setWorkspace(mArguments.workspace.subspan(mPiece.mWorkspace.kernels[step],
-                                                           kernel->workspaceBytes()));
+            const WorkspacePlan::KernelPlace& place = mPiece.mWorkspace.kernels[step];
+            std::byte* const workspace = mArguments.workspace.data();
+            call.setMemory({.workspace = workspace + place.workspace,
+                            .threads = workspace + place.threads,
+                            .stride = mPiece.mWorkspace.threadStride});
             return kernel->run(call);
         }
         std::vector<const TensorType*>& types = mState.stepTypes;
@@ -271,12 +277,29 @@ class StepwisePiece::Run {
                                          {.inputs = all.first(inputs),
                                           .outputs = all.subspan(inputs, outputs),
                                           .inside = all.subspan(inputs + outputs)}));
-        if (made->workspaceBytes() > 0) {
-            HALYARD_ASSIGN_OR_RETURN(const std::span<std::byte> workspace,
-                                     call.scratch<std::byte>(made->workspaceBytes()));
-            call.setWorkspace(workspace);
-        }
+        HALYARD_RETURN_IF_ERROR(takeMemory(*made, call));
         return made->run(call);
+    }
+
+    // Memory for a kernel that no plan knows.
+    Status takeMemory(const ShapedKernel& kernel, KernelCall& call) const {
+        KernelMemory memory;
+        if (kernel.workspaceBytes() > 0) {
+            HALYARD_ASSIGN_OR_RETURN(const std::span<std::byte> workspace,
+                                     call.scratch<std::byte>(kernel.workspaceBytes()));
+            memory.workspace = workspace.data();
+        }
+        if (kernel.threadBytes() > 0) {
+            HALYARD_ASSIGN_OR_RETURN(
+                    const ThreadRegion region,
+                    ThreadRegion::of(kernel.threadBytes(), mPiece.mSteps->threads));
+            HALYARD_ASSIGN_OR_RETURN(const std::span<std::byte> threads,
+                                     call.scratch<std::byte>(region.bytes));
+            memory.threads = threads.data();
+            memory.stride = region.stride;
+        }
+        call.setMemory(memory);
+        return {};
     }
 
     // For the outputs of one node.
@@ -488,21 +511,24 @@ Result<std::unique_ptr<CompiledPiece>> compileStepwise(const CompileArguments& a
             makers[layout.stepOf[step.nodes.front()]] = &step.compile;
         }
     }
-    Steps steps = {.layout = std::move(layout), .kernels = {}, .packed = {}};
+    Steps steps = {.layout = std::move(layout),
+                   .kernels = {},
+                   .packed = {},
+                   .threads = arguments.threads->threadCount()};
     for (const LocalStep& step : steps.layout.steps) {
         const Node& node = *step.nodes.front().node;
         if (steps.kernels.size() % kStepsPerCheck == 0) {
             HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("while kernels were chosen"));
         }
-        Result<std::unique_ptr<const StepKernel>> kernel = (*makers[steps.kernels.size()])(
-                KernelArguments{.graph = *arguments.graph,
-                                .node = node,
-                                .others = step.others,
-                                .constants = arguments.constants,
-                                .packed = steps.packed,
-                                .threads = arguments.threads->threadCount(),
-                                .checkpoint = arguments.checkpoint,
-                                .options = arguments.options});
+        Result<std::unique_ptr<const StepKernel>> kernel =
+                (*makers[steps.kernels.size()])(KernelArguments{.graph = *arguments.graph,
+                                                                .node = node,
+                                                                .others = step.others,
+                                                                .constants = arguments.constants,
+                                                                .packed = steps.packed,
+                                                                .threads = steps.threads,
+                                                                .checkpoint = arguments.checkpoint,
+                                                                .options = arguments.options});
         if (!kernel.ok()) {
             return kernel.status().withContext(node.label);
         }

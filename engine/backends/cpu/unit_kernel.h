@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/backends/cpu/thread_memory.h"
+#include "engine/backends/cpu/memory_parts.h"
 #include "engine/base/status.h"
 #include "engine/numerics/elements.h"
 #include "engine/plan/step_kernel.h"
@@ -18,34 +18,31 @@ namespace halyard::engine::cpu {
 
 class UnitKernel : public ShapedKernel {
   public:
-    size_t workspaceBytes() const final { return mBytes; }
+    size_t threadBytes() const final { return mMemory.bytes(); }
 
     Status run(KernelCall& call) const final {
         return call.inParallel(mUnits, mUnitOperations,
                                [&](int64_t begin, int64_t end, size_t worker) {
                                    for (int64_t unit = begin; unit < end; ++unit) {
-                                       compute(call, unit, mMemory.of(call, worker));
+                                       compute(call, unit, call.memoryOf(worker));
                                    }
                                });
     }
 
   protected:
-    // On any of the run's threads. `memory` is as large as mMemory says when finish() is called.
+    // On any of the run's threads. `memory` is of the thread, as large as mMemory says.
     virtual void compute(const KernelCall& call, int64_t unit, std::byte* memory) const = 0;
 
-    Status finish(int64_t units, int64_t unitOperations, size_t threads) {
+    void setUnits(int64_t units, int64_t operations) {
         mUnits = units;
-        mUnitOperations = unitOperations;
-        HALYARD_ASSIGN_OR_RETURN(mBytes, mMemory.bytesOf(threads));
-        return {};
+        mUnitOperations = operations;
     }
 
-    ThreadMemory mMemory;
+    MemoryParts mMemory;
 
   private:
     int64_t mUnits = 0;
     int64_t mUnitOperations = 1;
-    size_t mBytes = 0;
 };
 
 // What make() gives, a Result of a pointer to a kernel; where the only output has no elements, a

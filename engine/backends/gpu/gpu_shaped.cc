@@ -90,7 +90,11 @@ Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
     }
     HALYARD_RETURN_IF_ERROR(planned);
     const std::vector<bool> open(mLayout.steps.size(), false);
-    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, open, mPlan.scratchBytes));
+    std::vector<KernelBytes> bytes;
+    for (const size_t scratch : mPlan.scratchBytes) {
+        bytes.push_back({.workspace = scratch});
+    }
+    HALYARD_ASSIGN_OR_RETURN(mWorkspace, planWorkspace(mLayout, mTypes, open, bytes, 1));
     std::erase_if(mPlan.launches,
                   [this](const Launch& launch) { return mWorkspace.inPlace[launch.step]; });
     return {};
@@ -162,7 +166,7 @@ Placed GpuShaped::placeOf(const Operand& operand, size_t step,
         case Operand::Place::TABLE:
             return in(mTables.get(), 0);
         case Operand::Place::SCRATCH:
-            return in(workspace.buffer, workspace.offset + mWorkspace.kernels[step]);
+            return in(workspace.buffer, workspace.offset + mWorkspace.kernels[step].workspace);
         case Operand::Place::FINDING:
             return in(workspace.buffer, workspace.offset + findingsBegin());
         case Operand::Place::COUNTERS:

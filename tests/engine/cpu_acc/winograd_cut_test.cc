@@ -67,13 +67,6 @@ TEST(WinogradCut, TransformsMoreAtOnceForMoreThreads) {
     EXPECT_GT(cutOf(shapeOf(784, 256, 256, 8)).atOnce, one);
 }
 
-TEST(WinogradCut, HasRoomForEachThreadsProductsAndWindows) {
-    const WinogradCut alone = cutOf(shapeOf(784, 64, 64, 8));
-    EXPECT_EQ(alone.bytes, 8 * (alone.windowBytes + alone.productBytes));
-    const WinogradCut together = cutOf(shapeOf(49, 256, 256, 8));
-    EXPECT_EQ(together.bytes, together.windowBytes + 8 * together.productBytes);
-}
-
 TEST(WinogradCut, RefusesWhatCouldNotBeAddressed) {
     WinogradShape shape = shapeOf(int64_t{1} << 40, 64, 64, 64);
     shape.chunkColumns = std::numeric_limits<int64_t>::max() / 4096;

@@ -37,7 +37,8 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
                     mStrip,
                     mMemory.add(static_cast<size_t>(definition.filterH * mLines.widenedLine()), 1));
         }
-        return finish(mLines.units(), mLines.unitOperations(), definition.threads);
+        setUnits(mLines.units(), mLines.unitOperations());
+        return {};
     }
 
   private:

@@ -29,7 +29,7 @@ class ShapedFloatDepthwise final : public UnitKernel {
           mLines(lines) {}
 
     // Halves are widened on the way in and narrowed on the way out.
-    Status create(bool halves, int64_t filterH, size_t threads) {
+    Status create(bool halves, int64_t filterH) {
         mHalves = halves;
         mWidens = halves || mLines.multiplier() > 1;
         if (mWidens) {
@@ -41,7 +41,8 @@ class ShapedFloatDepthwise final : public UnitKernel {
             HALYARD_ASSIGN_OR_RETURN(
                     mOutput, mMemory.add(static_cast<size_t>(mLines.outputLine()), sizeof(float)));
         }
-        return finish(mLines.units(), mLines.unitOperations(), threads);
+        setUnits(mLines.units(), mLines.unitOperations());
+        return {};
     }
 
   private:
@@ -168,8 +169,7 @@ class FloatDepthwiseKernel final : public StepKernel {
         HALYARD_ASSIGN_OR_RETURN(const DepthwiseLines lines,
                                  DepthwiseLines::create(mDefinition, x.shape, output));
         auto kernel = std::make_shared<ShapedFloatDepthwise>(mForm, mDefinition, mPanels, lines);
-        HALYARD_RETURN_IF_ERROR(kernel->create(x.type == DataType::FLOAT16, mDefinition.filterH,
-                                               mDefinition.threads));
+        HALYARD_RETURN_IF_ERROR(kernel->create(x.type == DataType::FLOAT16, mDefinition.filterH));
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
     }
 

@@ -34,9 +34,10 @@ class ShapedPatches final : public UnitKernel {
           mEpilogue(definition.epilogue),
           mPanels(panels) {}
 
-    Status create(size_t threads) {
+    Status create() {
         HALYARD_ASSIGN_OR_RETURN(mCopy, mMemory.add(mPatches.copyLength(), sizeof(float)));
-        return finish(mPatches.units(), mPatches.unitOperations(), threads);
+        setUnits(mPatches.units(), mPatches.unitOperations());
+        return {};
     }
 
   private:
@@ -147,7 +148,7 @@ Result<std::shared_ptr<const ShapedKernel>> shapePatches(const DepthwisePatches&
                                                          const DepthwiseDefinition& definition,
                                                          PackedConstant panels) {
     auto kernel = std::make_shared<ShapedPatches>(patches, form, definition, panels);
-    HALYARD_RETURN_IF_ERROR(kernel->create(definition.threads));
+    HALYARD_RETURN_IF_ERROR(kernel->create());
     return std::shared_ptr<const ShapedKernel>(std::move(kernel));
 }
 

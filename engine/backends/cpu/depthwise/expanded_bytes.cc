@@ -62,7 +62,7 @@ class ExpandedBytes final : public ExpandedUnits {
           mDepthwise(forms.depthwise),
           mDefinition(definition) {}
 
-    Status create(size_t threads) {
+    Status create() {
         const ExpandedPicture& p = mPicture;
         const auto bytes = [](int64_t count) { return static_cast<size_t>(count); };
         HALYARD_ASSIGN_OR_RETURN(mExpanded, mMemory.add(bytes(mCut.length(p)), 1));
@@ -71,7 +71,8 @@ class ExpandedBytes final : public ExpandedUnits {
                                  mMemory.add(bytes(p.side * p.side), sizeof(const uint8_t*)));
         HALYARD_ASSIGN_OR_RETURN(
                 mTiles, mMemory.add(bytes(tileMemoryBytes(mostRows(), mDefinition.depth, 1)), 1));
-        return finishUnits(threads);
+        setUnits();
+        return {};
     }
 
   private:

@@ -50,10 +50,11 @@ class ExpandedFloats final : public ExpandedUnits {
           mDepthwise(forms.depthwise),
           mDefinition(definition) {}
 
-    Status create(size_t threads) {
+    Status create() {
         HALYARD_ASSIGN_OR_RETURN(
                 mExpanded, mMemory.add(static_cast<size_t>(mCut.length(mPicture)), sizeof(float)));
-        return finishUnits(threads);
+        setUnits();
+        return {};
     }
 
   private:

@@ -72,9 +72,7 @@ class ExpandedUnits : public UnitKernel {
                   const ExpandedCut& cut)
         : mPicture(picture), mCut(cut), mDefinition(definition) {}
 
-    Status finishUnits(size_t threads) {
-        return finish(mCut.units(mPicture), mCut.operations(mPicture), threads);
-    }
+    void setUnits() { UnitKernel::setUnits(mCut.units(mPicture), mCut.operations(mPicture)); }
     // Elements before the unit's first result.
     ptrdiff_t outputOffset(const ExpandedUnit& unit) const {
         const ExpandedPicture& p = mPicture;
@@ -149,7 +147,7 @@ class ExpandedKernel final : public StepKernel {
         auto kernel = std::make_shared<Shaped>(
                 mForms, mDefinition, picture,
                 ExpandedCut::best(picture, mCosts, static_cast<int64_t>(depthwise.threads)));
-        HALYARD_RETURN_IF_ERROR(kernel->create(depthwise.threads));
+        HALYARD_RETURN_IF_ERROR(kernel->create());
         return std::shared_ptr<const Shaped>(std::move(kernel));
     }
 

@@ -11,11 +11,11 @@
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/products/epilogue.h"
 #include "engine/backends/cpu/products/float_matmul.h"
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/weights.h"
-#include "engine/backends/cpu/thread_memory.h"
 #include "engine/backends/cpu/unit_kernel.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
@@ -142,7 +142,6 @@ class ShapedInvertedResidual final : public ShapedKernel {
                                  mMemory.add(static_cast<size_t>(e.ringLength()), sizeof(float)));
         HALYARD_ASSIGN_OR_RETURN(mPass,
                                  mMemory.add(static_cast<size_t>(e.passLength()), sizeof(float)));
-        HALYARD_ASSIGN_OR_RETURN(mBytes, mMemory.bytesOf(mDefinition.threads));
         mPointwiseRuns.push_back(0);
         for (int64_t channel = 0; channel < e.expanded; channel += e.block) {
             mProjectionRuns.push_back(channel * e.passLines() * e.outputWidth);
@@ -150,16 +149,16 @@ class ShapedInvertedResidual final : public ShapedKernel {
         return {};
     }
 
-    size_t workspaceBytes() const override { return mBytes; }
+    size_t threadBytes() const override { return mMemory.bytes(); }
 
     Status run(KernelCall& call) const override {
         for (size_t worker = 0; worker < mDefinition.threads; ++worker) {
-            contentOf(mMemory.of(call, worker)) = RingContent();
+            contentOf(call.memoryOf(worker)) = RingContent();
         }
         return call.inParallel(mExtents.batches * mExtents.passes(), mExtents.passOperations(),
                                [&](int64_t begin, int64_t end, size_t worker) {
                                    for (int64_t pass = begin; pass < end; ++pass) {
-                                       compute(call, pass, mMemory.of(call, worker));
+                                       compute(call, pass, call.memoryOf(worker));
                                    }
                                });
     }
@@ -319,12 +318,11 @@ class ShapedInvertedResidual final : public ShapedKernel {
     std::optional<ProductPlan> mPlan;
     std::vector<ptrdiff_t> mPointwiseRuns;
     std::vector<ptrdiff_t> mProjectionRuns;
-    ThreadMemory mMemory;
+    MemoryParts mMemory;
     size_t mStrip = 0;
     size_t mContent = 0;
     size_t mRing = 0;
     size_t mPass = 0;
-    size_t mBytes = 0;
 };
 
 class InvertedResidualKernel final : public StepKernel {

@@ -13,10 +13,10 @@
 #include "engine/backends/cpu/products/batch_matmul.h"
 
 #include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/moving/strided_copy.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/products/float_matmul.h"
-#include "engine/backends/cpu/thread_memory.h"
 #include "engine/base/half.h"
 
 namespace halyard::engine::cpu {
@@ -34,28 +34,26 @@ class ShapedBatchMatmul final : public ShapedKernel {
           mExtents(std::move(extents)),
           mTileColumns(4 * mForm.tileLanes) {}
 
-    Status create(size_t threads) {
+    Status create() {
         mMatrixLength = mForm.panels(mExtents.columns) * mForm.panelLength(mExtents.depth);
         const auto tile = static_cast<size_t>(kHalves ? mForm.tileRows * mTileColumns : 0);
-        HALYARD_ASSIGN_OR_RETURN(mTile, mThreads.add(tile, sizeof(float)));
-        HALYARD_ASSIGN_OR_RETURN(const size_t ofThreads, mThreads.bytesOf(threads));
-        HALYARD_RETURN_IF_ERROR(mRun.add(ofThreads, 1).status());
-        HALYARD_ASSIGN_OR_RETURN(mPanels,
-                                 mRun.add(static_cast<size_t>(countOf(mExtents.batchB)),
-                                          static_cast<size_t>(mMatrixLength) * sizeof(float)));
+        HALYARD_ASSIGN_OR_RETURN(mTile, mThreadMemory.add(tile, sizeof(float)));
+        HALYARD_ASSIGN_OR_RETURN(
+                mPanels, mWorkspace.add(static_cast<size_t>(countOf(mExtents.batchB)),
+                                        static_cast<size_t>(mMatrixLength) * sizeof(float)));
         const int64_t rows = packsA() ? countOf(mExtents.batchA) * mExtents.rows : 0;
-        HALYARD_ASSIGN_OR_RETURN(mRows,
-                                 mRun.add(static_cast<size_t>(rows),
-                                          static_cast<size_t>(mExtents.depth) * sizeof(float)));
-        HALYARD_ASSIGN_OR_RETURN(mBytes, mRun.bytesOf(1));
+        HALYARD_ASSIGN_OR_RETURN(
+                mRows, mWorkspace.add(static_cast<size_t>(rows),
+                                      static_cast<size_t>(mExtents.depth) * sizeof(float)));
         return {};
     }
 
-    size_t workspaceBytes() const override { return mBytes; }
+    size_t workspaceBytes() const override { return mWorkspace.bytes(); }
+    size_t threadBytes() const override { return mThreadMemory.bytes(); }
 
     Status run(KernelCall& call) const override {
-        auto* const panels = reinterpret_cast<float*>(mRun.of(call, 0) + mPanels);
-        auto* const rows = reinterpret_cast<float*>(mRun.of(call, 0) + mRows);
+        auto* const panels = reinterpret_cast<float*>(call.workspace() + mPanels);
+        auto* const rows = reinterpret_cast<float*>(call.workspace() + mRows);
         HALYARD_RETURN_IF_ERROR(pack(call, panels));
         if constexpr (kHalves) {
             HALYARD_RETURN_IF_ERROR(widen(call, rows));
@@ -164,7 +162,7 @@ class ShapedBatchMatmul final : public ShapedKernel {
                         T* const to =
                                 output + (matrix * mExtents.rows + row) * mExtents.columns + column;
                         if constexpr (kHalves) {
-                            block.c = reinterpret_cast<float*>(mThreads.of(call, worker) + mTile);
+                            block.c = reinterpret_cast<float*>(call.memoryOf(worker) + mTile);
                             block.cRow = tileColumns;
                             mForm.compute(block);
                             narrow(block, to);
@@ -191,18 +189,17 @@ class ShapedBatchMatmul final : public ShapedKernel {
     const MatrixExtents mExtents;
     const int64_t mTileColumns;
     int64_t mMatrixLength = 0;  // floats of a packed matrix
-    ThreadMemory mThreads;      // of each thread, at the start of the workspace
+    MemoryParts mThreadMemory;
     size_t mTile = 0;
-    ThreadMemory mRun;  // of all of them
+    MemoryParts mWorkspace;
     size_t mPanels = 0;
     size_t mRows = 0;
-    size_t mBytes = 0;
 };
 
 class FloatBatchMatmul final : public StepKernel {
   public:
-    FloatBatchMatmul(std::string name, const BatchMatmul& node, InstructionSet set, size_t threads)
-        : mName(std::move(name)), mNode(node), mSet(set), mThreads(threads) {}
+    FloatBatchMatmul(std::string name, const BatchMatmul& node, InstructionSet set)
+        : mName(std::move(name)), mNode(node), mSet(set) {}
 
     std::string_view name() const override { return mName; }
 
@@ -225,14 +222,13 @@ class FloatBatchMatmul final : public StepKernel {
     template <typename T>
     Result<std::shared_ptr<const ShapedKernel>> shaped(const MatrixExtents& extents) const {
         auto kernel = std::make_shared<ShapedBatchMatmul<T>>(mNode, mSet, extents);
-        HALYARD_RETURN_IF_ERROR(kernel->create(mThreads));
+        HALYARD_RETURN_IF_ERROR(kernel->create());
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
     }
 
     const std::string mName;
     const BatchMatmul mNode;
     const InstructionSet mSet;
-    const size_t mThreads;
 };
 
 }  // namespace
@@ -255,7 +251,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const BatchMatmul& node,
     return std::unique_ptr<const StepKernel>(std::make_unique<FloatBatchMatmul>(
             kernelName(arguments,
                        std::string(floatMatmul(set).tile) + " " + std::string(toString(set))),
-            node, set, arguments.threads));
+            node, set));
 }
 
 }  // namespace halyard::engine::cpu

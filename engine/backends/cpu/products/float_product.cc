@@ -39,7 +39,7 @@ class ShapedFloatProduct final : public UnitKernel {
           mPlan(std::move(plan)) {}
 
     // Halves are widened on the way in and narrowed on the way out.
-    Status create(bool halves, size_t threads) {
+    Status create(bool halves) {
         mHalves = halves;
         if (mPlan.usesStrip()) {
             HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan.stripLength(), sizeof(float)));
@@ -48,7 +48,8 @@ class ShapedFloatProduct final : public UnitKernel {
             HALYARD_ASSIGN_OR_RETURN(
                     mResult, mMemory.add(static_cast<size_t>(mPlan.unitElements()), sizeof(float)));
         }
-        return finish(mPlan.unitCount(), mPlan.unitOperations(), threads);
+        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        return {};
     }
 
   private:
@@ -217,7 +218,7 @@ class FloatProduct final : public StepKernel {
                                             .threads = mDefinition.threads}));
         auto kernel = std::make_shared<ShapedFloatProduct>(mForm, mBfloats, mDefinition, mPanels,
                                                            std::move(plan));
-        HALYARD_RETURN_IF_ERROR(kernel->create(halves, mDefinition.threads));
+        HALYARD_RETURN_IF_ERROR(kernel->create(halves));
         return std::shared_ptr<const ShapedFloatProduct>(std::move(kernel));
     }
 

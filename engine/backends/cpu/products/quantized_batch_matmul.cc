@@ -7,12 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/products/batch_matmul.h"
 #include "engine/backends/cpu/products/quantized_columns.h"
 #include "engine/backends/cpu/products/row_product.h"
 #include "engine/backends/cpu/recurrent/fixed_requantize.h"
-#include "engine/backends/cpu/thread_memory.h"
 #include "engine/numerics/fixed_requantize.h"
 
 namespace halyard::engine::cpu {
@@ -38,24 +38,23 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
         mFactor.range = rangeOf(types.outputs[0]->type);
     }
 
-    Status create(size_t threads) {
+    Status create() {
         const auto tile = static_cast<size_t>(mForm.tileRows * mWidth);
-        HALYARD_ASSIGN_OR_RETURN(mSums, mThreads.add(tile, sizeof(int32_t)));
+        HALYARD_ASSIGN_OR_RETURN(mSums, mThreadMemory.add(tile, sizeof(int32_t)));
         HALYARD_ASSIGN_OR_RETURN(
-                mRowSums, mThreads.add(static_cast<size_t>(mForm.tileRows), sizeof(int32_t)));
-        HALYARD_ASSIGN_OR_RETURN(const size_t ofThreads, mThreads.bytesOf(threads));
-        HALYARD_RETURN_IF_ERROR(mRun.add(ofThreads, 1).status());
+                mRowSums, mThreadMemory.add(static_cast<size_t>(mForm.tileRows), sizeof(int32_t)));
         HALYARD_ASSIGN_OR_RETURN(
-                mRows, mRun.add(static_cast<size_t>(countOf(mExtents.batchA) * mExtents.rows),
-                                static_cast<size_t>(mDepth) * rowElementBytes(mForm)));
+                mRows, mWorkspace.add(static_cast<size_t>(countOf(mExtents.batchA) * mExtents.rows),
+                                      static_cast<size_t>(mDepth) * rowElementBytes(mForm)));
         HALYARD_ASSIGN_OR_RETURN(
-                mPanels, mRun.add(static_cast<size_t>(countOf(mExtents.batchB) * mPanelsOfMatrix),
-                                  static_cast<size_t>(mForm.panelBytes(mDepth))));
-        HALYARD_ASSIGN_OR_RETURN(mWorkspace, mRun.bytesOf(1));
+                mPanels,
+                mWorkspace.add(static_cast<size_t>(countOf(mExtents.batchB) * mPanelsOfMatrix),
+                               static_cast<size_t>(mForm.panelBytes(mDepth))));
         return {};
     }
 
-    size_t workspaceBytes() const override { return mWorkspace; }
+    size_t workspaceBytes() const override { return mWorkspace.bytes(); }
+    size_t threadBytes() const override { return mThreadMemory.bytes(); }
 
     Status run(KernelCall& call) const override {
         HALYARD_RETURN_IF_ERROR(fillRows(call));
@@ -66,10 +65,10 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
   private:
     std::byte* row(const KernelCall& call, int64_t index) const {
         const int64_t size = mDepth * static_cast<int64_t>(rowElementBytes(mForm));
-        return mRun.of(call, 0) + mRows + index * size;
+        return call.workspace() + mRows + index * size;
     }
     std::byte* panel(const KernelCall& call, int64_t index) const {
-        return mRun.of(call, 0) + mPanels + index * mForm.panelBytes(mDepth);
+        return call.workspace() + mPanels + index * mForm.panelBytes(mDepth);
     }
 
     Status fillRows(KernelCall& call) const {
@@ -139,7 +138,7 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
                 countOf(mExtents.batch) * across * down,
                 tileRows * steps * (std::min(mExtents.columns, mWidth) / mForm.lanes + 1),
                 [&](int64_t begin, int64_t end, size_t worker) {
-                    std::byte* const memory = mThreads.of(call, worker);
+                    std::byte* const memory = call.memoryOf(worker);
                     auto* const sums = reinterpret_cast<int32_t*>(memory + mSums);
                     for (int64_t i = begin; i < end; ++i) {
                         const int64_t matrix = i / down / across;
@@ -183,20 +182,18 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
     const int64_t mPanelsOfMatrix;
     const int64_t mWidth;  // columns of a block
     FixedFactor mFactor;
-    ThreadMemory mThreads;  // of each thread, at the start of the workspace
+    MemoryParts mThreadMemory;
     size_t mSums = 0;
     size_t mRowSums = 0;
-    ThreadMemory mRun;  // of all of them
+    MemoryParts mWorkspace;
     size_t mRows = 0;
     size_t mPanels = 0;
-    size_t mWorkspace = 0;
 };
 
 class QuantizedBatchMatmul final : public StepKernel {
   public:
-    QuantizedBatchMatmul(std::string name, const BatchMatmul& node, InstructionSet set,
-                         size_t threads)
-        : mName(std::move(name)), mNode(node), mSet(set), mThreads(threads) {}
+    QuantizedBatchMatmul(std::string name, const BatchMatmul& node, InstructionSet set)
+        : mName(std::move(name)), mNode(node), mSet(set) {}
 
     std::string_view name() const override { return mName; }
 
@@ -213,7 +210,7 @@ class QuantizedBatchMatmul final : public StepKernel {
         }
         auto kernel = std::make_shared<ShapedQuantizedBatchMatmul>(mNode, mSet, types,
                                                                    std::move(extents));
-        HALYARD_RETURN_IF_ERROR(kernel->create(mThreads));
+        HALYARD_RETURN_IF_ERROR(kernel->create());
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
     }
 
@@ -221,7 +218,6 @@ class QuantizedBatchMatmul final : public StepKernel {
     const std::string mName;
     const BatchMatmul mNode;
     const InstructionSet mSet;
-    const size_t mThreads;
 };
 
 }  // namespace
@@ -231,7 +227,7 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedBatchMatmul(
     return std::unique_ptr<const StepKernel>(std::make_unique<QuantizedBatchMatmul>(
             kernelName(arguments,
                        std::string(quantizedMatmul(set).tile) + " " + std::string(toString(set))),
-            node, set, arguments.threads));
+            node, set));
 }
 
 }  // namespace halyard::engine::cpu

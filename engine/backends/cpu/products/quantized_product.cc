@@ -28,8 +28,7 @@ class ShapedQuantizedProduct final : public UnitKernel {
           mPlan(std::move(plan)),
           mZeros(zeros) {}
 
-    Status create(const TensorType& x, const TensorType& output, Activation activation,
-                  size_t threads) {
+    Status create(const TensorType& x, const TensorType& output, Activation activation) {
         mSigned = x.type == DataType::QUANT8_ASYMM_SIGNED;
         mXZero = x.quantization.zeroPoint;
         mOutputZero = output.quantization.zeroPoint;
@@ -43,7 +42,8 @@ class ShapedQuantizedProduct final : public UnitKernel {
             HALYARD_ASSIGN_OR_RETURN(
                     mRowSums, mMemory.add(static_cast<size_t>(mPlan.unitRows()), sizeof(int32_t)));
         }
-        return finish(mPlan.unitCount(), mPlan.unitOperations(), threads);
+        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        return {};
     }
 
   private:
@@ -137,8 +137,7 @@ class QuantizedProduct final : public StepKernel {
                                             .threads = mDefinition.threads}));
         auto kernel = std::make_shared<ShapedQuantizedProduct>(mForm, mDefinition, mPanels,
                                                                std::move(plan), mZeros);
-        HALYARD_RETURN_IF_ERROR(
-                kernel->create(x, resultOf(types), mDefinition.activation, mDefinition.threads));
+        HALYARD_RETURN_IF_ERROR(kernel->create(x, resultOf(types), mDefinition.activation));
         return std::shared_ptr<const ShapedQuantizedProduct>(std::move(kernel));
     }
 

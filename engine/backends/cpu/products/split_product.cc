@@ -42,14 +42,15 @@ class ShapedSplitProduct final : public UnitKernel {
           mEpilogue(definition.epilogue),
           mPlan(std::move(plan)) {}
 
-    Status create(size_t threads) {
+    Status create() {
         if (mPlan.usesStrip()) {
             HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan.stripLength(), sizeof(float)));
         }
         mBlocksAtOnce = blocksAtOnce();
         const int64_t bytes = splitMemoryBytes(mBlocksAtOnce, mDepth, mParts.left);
         HALYARD_ASSIGN_OR_RETURN(mTiles, mMemory.add(static_cast<size_t>(bytes), 1));
-        return finish(mPlan.unitCount(), mPlan.unitOperations(), threads);
+        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        return {};
     }
 
   private:
@@ -232,7 +233,7 @@ class SplitProductKernel final : public StepKernel {
                                             .threads = mDefinition.threads}));
         auto kernel = std::make_shared<ShapedSplitProduct>(mForm, mParts, mDefinition, mPanels,
                                                            std::move(plan));
-        HALYARD_RETURN_IF_ERROR(kernel->create(mDefinition.threads));
+        HALYARD_RETURN_IF_ERROR(kernel->create());
         return std::shared_ptr<const ShapedSplitProduct>(std::move(kernel));
     }
 

@@ -62,7 +62,8 @@ class ShapedTileProduct final : public UnitKernel {
                                                      std::max(mRowsAtOnce, kTileRows), mDepth,
                                                      static_cast<int64_t>(mPlan.runs().size()))),
                                              1));
-        return finish(mPlan.unitCount(), mPlan.unitOperations(), threads);
+        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        return {};
     }
 
     // Each byte of it is read just before a sum takes its place, once.

@@ -82,7 +82,10 @@ class ShapedWinograd final : public ShapedKernel {
         return {};
     }
 
-    size_t workspaceBytes() const override { return mCut.bytes; }
+    size_t workspaceBytes() const override { return mCut.isAlone ? 0 : mCut.windowBytes; }
+    size_t threadBytes() const override {
+        return mCut.isAlone ? mCut.windowBytes + mCut.productBytes : mCut.productBytes;
+    }
 
     Status run(KernelCall& call) const override {
         return mCut.isAlone ? runAlone(call) : runTogether(call);
@@ -99,10 +102,9 @@ class ShapedWinograd final : public ShapedKernel {
     Status runAlone(KernelCall& call) const {
         const int64_t shares = ceilDivide(mCount, mCut.rows);
         const int64_t chunks = mFilters.chunks();
-        const size_t each = mCut.windowBytes + mCut.productBytes;
         return call.inParallel(shares, chunks * multiplying(mCut.rows) + mCut.rows * transforming(),
                                [&](int64_t begin, int64_t end, size_t worker) {
-                                   std::byte* const own = call.workspace().data() + worker * each;
+                                   std::byte* const own = call.memoryOf(worker);
                                    auto* const windows = reinterpret_cast<float*>(own);
                                    auto* const products =
                                            reinterpret_cast<float*>(own + mCut.windowBytes);
@@ -118,8 +120,7 @@ class ShapedWinograd final : public ShapedKernel {
     }
 
     Status runTogether(KernelCall& call) const {
-        auto* const windows = reinterpret_cast<float*>(call.workspace().data());
-        std::byte* const products = call.workspace().data() + mCut.windowBytes;
+        auto* const windows = reinterpret_cast<float*>(call.workspace());
         const int64_t chunks = mFilters.chunks();
         for (int64_t first = 0; first < mCount; first += mCut.atOnce) {
             const int64_t count = std::min(mCut.atOnce, mCount - first);
@@ -131,8 +132,7 @@ class ShapedWinograd final : public ShapedKernel {
             HALYARD_RETURN_IF_ERROR(call.inParallel(
                     chunks * shares, multiplying(mCut.rows),
                     [&](int64_t begin, int64_t end, size_t worker) {
-                        auto* const own =
-                                reinterpret_cast<float*>(products + worker * mCut.productBytes);
+                        auto* const own = reinterpret_cast<float*>(call.memoryOf(worker));
                         for (int64_t i = begin; i < end; ++i) {
                             const int64_t chunk = mCut.sharesFilters ? i / shares : i % chunks;
                             const int64_t share = mCut.sharesFilters ? i % shares : i / chunks;

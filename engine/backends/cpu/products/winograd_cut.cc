@@ -93,14 +93,8 @@ Result<WinogradCut> WinogradCut::create(const WinogradShape& shape) {
     if (windows.has_value() && products.has_value()) {
         cut.windowBytes = *windows;
         cut.productBytes = *products;
-        const std::optional<size_t> each = cut.isAlone ? checkedAdd(*windows, *products) : products;
-        const std::optional<size_t> ofAll =
-                each.has_value() ? checkedMultiply(*each, static_cast<size_t>(threads))
-                                 : std::nullopt;
-        const std::optional<size_t> bytes =
-                ofAll.has_value() ? checkedAdd(*ofAll, cut.isAlone ? 0 : *windows) : std::nullopt;
-        if (bytes.has_value()) {
-            cut.bytes = *bytes;
+        const std::optional<size_t> each = checkedAdd(*windows, *products);
+        if (each.has_value() && checkedMultiply(*each, static_cast<size_t>(threads)).has_value()) {
             return cut;
         }
     }

@@ -37,7 +37,6 @@ struct WinogradCut {
     ptrdiff_t row = 0;           // and of one tile's products
     size_t windowBytes = 0;      // for each thread where they are alone, for all otherwise
     size_t productBytes = 0;     // for each thread
-    size_t bytes = 0;            // all of it
 
     // RESOURCE_EXHAUSTED where the transformed input could not be addressed.
     static Result<WinogradCut> create(const WinogradShape& shape);

@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/products/float_matmul.h"
 #include "engine/backends/cpu/products/row_product.h"
 #include "engine/backends/cpu/recurrent/lstm_cell.h"
 #include "engine/backends/cpu/recurrent/lstm_definition.h"
-#include "engine/backends/cpu/thread_memory.h"
 #include "engine/graph/lstm_gates.h"
 #include "engine/graph/recurrence.h"
 
@@ -64,11 +64,10 @@ class ShapedLstm final : public ShapedKernel {
         if (d.halves) {
             HALYARD_ASSIGN_OR_RETURN(mWidened, add(rows, d.inputSize));
         }
-        HALYARD_ASSIGN_OR_RETURN(mBytes, mMemory.bytesOf(1));
         return {};
     }
 
-    size_t workspaceBytes() const override { return mBytes; }
+    size_t workspaceBytes() const override { return mMemory.bytes(); }
 
     Status run(KernelCall& call) const override {
         return mDefinition.halves ? runAs<Half>(call) : runAs<float>(call);
@@ -90,7 +89,7 @@ class ShapedLstm final : public ShapedKernel {
     Status runAs(KernelCall& call) const {
         const LstmDefinition& d = mDefinition;
         const auto at = [&](size_t offset) {
-            return reinterpret_cast<float*>(mMemory.of(call, 0) + offset);
+            return reinterpret_cast<float*>(call.workspace() + offset);
         };
         Buffers b = {.sums = at(mSums),
                      .recurrent = at(mRecurrent),
@@ -345,14 +344,13 @@ class ShapedLstm final : public ShapedKernel {
     const Layout mLayout;
     int64_t mSteps = 1;  // whose x is multiplied together
     int64_t mStateStride = 0;
-    ThreadMemory mMemory;
+    MemoryParts mMemory;
     size_t mSums = 0;
     size_t mRecurrent = 0;
     size_t mCellState = 0;
     size_t mState = 0;
     size_t mHidden = 0;
     size_t mWidened = 0;
-    size_t mBytes = 0;
 };
 
 Layout layoutOf(const Lstm& /*node*/, const Shape& x) {

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/products/quantized_columns.h"
 #include "engine/backends/cpu/products/row_product.h"
 #include "engine/backends/cpu/recurrent/quantized_lstm_cell.h"
-#include "engine/backends/cpu/thread_memory.h"
 
 namespace halyard::engine::cpu {
 namespace {
@@ -40,7 +40,6 @@ struct Definition {
     int64_t units = 0;
     ByteColumns bytes;
     PackedConstant columns;
-    size_t threads = 1;
 };
 
 class Shaped16BitLstm final : public ShapedKernel {
@@ -56,18 +55,16 @@ class Shaped16BitLstm final : public ShapedKernel {
 
     Status create() {
         HALYARD_ASSIGN_OR_RETURN(
-                mSums, mThreads.add(static_cast<size_t>(mRowBlock * mWidth), sizeof(int32_t)));
-        HALYARD_ASSIGN_OR_RETURN(mRowSums,
-                                 mThreads.add(static_cast<size_t>(mRowBlock), sizeof(int32_t)));
-        HALYARD_ASSIGN_OR_RETURN(const size_t ofThreads, mThreads.bytesOf(mDefinition.threads));
-        HALYARD_RETURN_IF_ERROR(mRun.add(ofThreads, 1).status());
+                mSums, mThreadMemory.add(static_cast<size_t>(mRowBlock * mWidth), sizeof(int32_t)));
         HALYARD_ASSIGN_OR_RETURN(
-                mRows, mRun.add(static_cast<size_t>(mBatch * mDepth), rowElementBytes(mForm)));
-        HALYARD_ASSIGN_OR_RETURN(mBytes, mRun.bytesOf(1));
+                mRowSums, mThreadMemory.add(static_cast<size_t>(mRowBlock), sizeof(int32_t)));
+        HALYARD_ASSIGN_OR_RETURN(mRows, mWorkspace.add(static_cast<size_t>(mBatch * mDepth),
+                                                       rowElementBytes(mForm)));
         return {};
     }
 
-    size_t workspaceBytes() const override { return mBytes; }
+    size_t workspaceBytes() const override { return mWorkspace.bytes(); }
+    size_t threadBytes() const override { return mThreadMemory.bytes(); }
 
     Status run(KernelCall& call) const override {
         HALYARD_RETURN_IF_ERROR(fillRows(call));
@@ -80,7 +77,7 @@ class Shaped16BitLstm final : public ShapedKernel {
         return forEachProductBlock(
                 call, blocks,
                 [&](int64_t row, int64_t rows, int64_t column, int64_t width, size_t worker) {
-                    compute(call, row, rows, column, width, mThreads.of(call, worker));
+                    compute(call, row, rows, column, width, call.memoryOf(worker));
                 });
     }
 
@@ -89,7 +86,7 @@ class Shaped16BitLstm final : public ShapedKernel {
     static constexpr int64_t kVectorsOfBlock = 4;
 
     int64_t groupWidth() const { return kGates * mForm.lanes; }
-    std::byte* rowsOf(const KernelCall& call) const { return mRun.of(call, 0) + mRows; }
+    std::byte* rowsOf(const KernelCall& call) const { return call.workspace() + mRows; }
     int64_t rowBytes() const { return mDepth * static_cast<int64_t>(rowElementBytes(mForm)); }
 
     // x, then the output state.
@@ -152,14 +149,13 @@ class Shaped16BitLstm final : public ShapedKernel {
     const QuantizedCells& mCells;
     const int64_t mBatch;
     const int64_t mRowBlock;
-    const int64_t mWidth;   // columns of a block
-    const int64_t mDepth;   // padded
-    ThreadMemory mThreads;  // of each thread, at the start of the workspace
+    const int64_t mWidth;  // columns of a block
+    const int64_t mDepth;  // padded
+    MemoryParts mThreadMemory;
     size_t mSums = 0;
     size_t mRowSums = 0;
-    ThreadMemory mRun;  // of all of them
+    MemoryParts mWorkspace;
     size_t mRows = 0;
-    size_t mBytes = 0;
 };
 
 class Lstm16Bit final : public StepKernel {
@@ -212,7 +208,6 @@ Result<std::unique_ptr<const StepKernel>> compile(const Quantized16BitLstm& /*no
     definition.inputSize = weights.shape[1];
     definition.bytes =
             ByteColumns::of(form, inputType(arguments.graph, arguments.node, kX), weights);
-    definition.threads = arguments.threads;
     PackedByteColumns columns = {
             .set = set, .zeros = definition.bytes, .sources = {}, .columns = definition.units};
     const auto constant = [&]<typename T>(size_t input, ConstantSource<T>& to) {

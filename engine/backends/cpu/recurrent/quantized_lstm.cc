@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/products/quantized_columns.h"
 #include "engine/backends/cpu/products/row_product.h"
 #include "engine/backends/cpu/recurrent/fixed_requantize.h"
 #include "engine/backends/cpu/recurrent/quantized_lstm_cell.h"
-#include "engine/backends/cpu/thread_memory.h"
 #include "engine/graph/lstm_gates.h"
 #include "engine/graph/recurrence.h"
 
@@ -109,7 +109,6 @@ struct Definition {
     PackedConstant recurrentColumns;
     PackedConstant projectionColumns;
     std::optional<PackedConstant> peepholes;
-    size_t threads = 1;
 
     int64_t gates() const { return numbers.cell.coupled ? 3 : 4; }
 };
@@ -130,25 +129,23 @@ class ShapedQuantizedLstm final : public ShapedKernel {
 
     Status create() {
         const auto count = static_cast<size_t>(mRowBlock * mWidth);
-        HALYARD_ASSIGN_OR_RETURN(mSums, mThreads.add(count, sizeof(int32_t)));
-        HALYARD_ASSIGN_OR_RETURN(mRecurrent, mThreads.add(count, sizeof(int32_t)));
-        HALYARD_ASSIGN_OR_RETURN(const size_t ofThreads, mThreads.bytesOf(mDefinition.threads));
-        HALYARD_RETURN_IF_ERROR(mRun.add(ofThreads, 1).status());
+        HALYARD_ASSIGN_OR_RETURN(mSums, mThreadMemory.add(count, sizeof(int32_t)));
+        HALYARD_ASSIGN_OR_RETURN(mRecurrent, mThreadMemory.add(count, sizeof(int32_t)));
         const auto addRows = [&](int64_t depth) {
-            return mRun.add(static_cast<size_t>(mBatch * depth), rowElementBytes(mForm));
+            return mWorkspace.add(static_cast<size_t>(mBatch * depth), rowElementBytes(mForm));
         };
         HALYARD_ASSIGN_OR_RETURN(mX, addRows(mXDepth));
         HALYARD_ASSIGN_OR_RETURN(mState, addRows(mStateDepth));
         if (mDefinition.projects) {
-            HALYARD_ASSIGN_OR_RETURN(mHidden,
-                                     mRun.add(static_cast<size_t>(mBatch * mDefinition.units), 1));
+            HALYARD_ASSIGN_OR_RETURN(
+                    mHidden, mWorkspace.add(static_cast<size_t>(mBatch * mDefinition.units), 1));
             HALYARD_ASSIGN_OR_RETURN(mHiddenRows, addRows(mHiddenDepth));
         }
-        HALYARD_ASSIGN_OR_RETURN(mBytes, mRun.bytesOf(1));
         return {};
     }
 
-    size_t workspaceBytes() const override { return mBytes; }
+    size_t workspaceBytes() const override { return mWorkspace.bytes(); }
+    size_t threadBytes() const override { return mThreadMemory.bytes(); }
 
     Status run(KernelCall& call) const override {
         const Definition& d = mDefinition;
@@ -160,7 +157,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
         HALYARD_RETURN_IF_ERROR(updateCells(call));
         if (d.projects) {
             HALYARD_RETURN_IF_ERROR(fillRows(
-                    call, d.hidden, reinterpret_cast<const uint8_t*>(mRun.of(call, 0) + mHidden),
+                    call, d.hidden, reinterpret_cast<const uint8_t*>(call.workspace() + mHidden),
                     d.units, mHiddenRows, mHiddenDepth));
             HALYARD_RETURN_IF_ERROR(project(call));
         }
@@ -180,7 +177,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
     Status fillRows(KernelCall& call, const ByteColumns& bytes, const uint8_t* from, int64_t size,
                     size_t to, int64_t depth) const {
         const auto each = static_cast<int64_t>(rowElementBytes(mForm));
-        std::byte* const rows = mRun.of(call, 0) + to;
+        std::byte* const rows = call.workspace() + to;
         return call.inParallel(
                 mBatch, size / 4 + 1, [=, this](int64_t begin, int64_t end, size_t /*worker*/) {
                     for (int64_t i = begin; i < end; ++i) {
@@ -197,7 +194,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
         static constexpr ptrdiff_t kRun[] = {0};
         const auto each = static_cast<int64_t>(rowElementBytes(mForm));
         QuantizedBlock block;
-        block.a = mRun.of(call, 0) + rows + row * depth * each;
+        block.a = call.workspace() + rows + row * depth * each;
         block.aRow = depth;
         block.runs = kRun;
         block.runLength = depth;
@@ -224,12 +221,12 @@ class ShapedQuantizedLstm final : public ShapedKernel {
         const Definition& d = mDefinition;
         const int64_t group = d.gates() * mForm.lanes;
         const int64_t columns = mForm.panels(d.units) * group;
-        auto* const hidden = d.projects ? reinterpret_cast<int8_t*>(mRun.of(call, 0) + mHidden)
+        auto* const hidden = d.projects ? reinterpret_cast<int8_t*>(call.workspace() + mHidden)
                                         : call.output(2).as<int8_t>();
         return forEachProductBlock(
                 call, blocksOf(columns, mWidth, mXDepth + mStateDepth),
                 [&](int64_t row, int64_t rows, int64_t column, int64_t width, size_t worker) {
-                    std::byte* const memory = mThreads.of(call, worker);
+                    std::byte* const memory = call.memoryOf(worker);
                     auto* const sums = reinterpret_cast<int32_t*>(memory + mSums);
                     auto* const recurrent = reinterpret_cast<int32_t*>(memory + mRecurrent);
                     multiply(call, d.inputColumns, mX, mXDepth, row, rows, column, width, sums);
@@ -273,8 +270,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
         return forEachProductBlock(
                 call, blocksOf(d.outputSize, kVectorsOfBlock * mForm.lanes, mHiddenDepth),
                 [&](int64_t row, int64_t rows, int64_t column, int64_t width, size_t worker) {
-                    auto* const sums =
-                            reinterpret_cast<int32_t*>(mThreads.of(call, worker) + mSums);
+                    auto* const sums = reinterpret_cast<int32_t*>(call.memoryOf(worker) + mSums);
                     multiply(call, d.projectionColumns, mHiddenRows, mHiddenDepth, row, rows,
                              column, width, sums);
                     for (int64_t i = 0; i < rows; ++i) {
@@ -295,15 +291,14 @@ class ShapedQuantizedLstm final : public ShapedKernel {
     const int64_t mXDepth;
     const int64_t mStateDepth;
     const int64_t mHiddenDepth;
-    ThreadMemory mThreads;  // of each thread, at the start of the workspace
+    MemoryParts mThreadMemory;
     size_t mSums = 0;
     size_t mRecurrent = 0;
-    ThreadMemory mRun;  // that one thread has for all of them
+    MemoryParts mWorkspace;
     size_t mX = 0;
     size_t mState = 0;
     size_t mHidden = 0;
     size_t mHiddenRows = 0;
-    size_t mBytes = 0;
 };
 
 class ByteLstm final : public StepKernel {
@@ -459,7 +454,6 @@ Result<std::unique_ptr<const StepKernel>> compile(const QuantizedLstm& node,
         hidden.quantization.zeroPoint = node.hiddenZeroPoint;
         definition.hidden = ByteColumns::of(form, hidden, type(lstm::kProjectionWeights));
     }
-    definition.threads = arguments.threads;
     HALYARD_RETURN_IF_ERROR(Packer(arguments, set, definition).pack());
     return std::unique_ptr<const StepKernel>(std::make_unique<ByteLstm>(
             kernelName(arguments, std::string(form.tile) + " " + std::string(toString(set))),

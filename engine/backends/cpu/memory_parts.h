@@ -9,13 +9,12 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/status.h"
 #include "engine/plan/backend.h"
-#include "engine/plan/kernel_call.h"
 
 namespace halyard::engine::cpu {
 
-// What each thread that runs a kernel has of the kernel's workspace: parts that begin at multiples
-// of a cache line.
-class ThreadMemory {
+// The parts of a kernel's memory, that of all of its threads or that of each: where they begin, at
+// multiples of a cache line.
+class MemoryParts {
   public:
     // Returns where the part begins.
     Result<size_t> add(size_t count, size_t elementBytes) {
@@ -29,16 +28,7 @@ class ThreadMemory {
         }
         return std::exchange(mBytes, *next);
     }
-    Result<size_t> bytesOf(size_t threads) const {
-        const std::optional<size_t> bytes = checkedMultiply(mBytes, threads);
-        if (!bytes.has_value()) {
-            return outOfReach("its memory is out of reach");
-        }
-        return *bytes;
-    }
-    std::byte* of(const KernelCall& call, size_t worker) const {
-        return call.workspace().data() + worker * mBytes;
-    }
+    size_t bytes() const { return mBytes; }
 
   private:
     size_t mBytes = 0;
