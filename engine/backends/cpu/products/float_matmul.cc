@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/products/float_matmul.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
+#include "engine/backends/cpu/products/cache_sets.h"
 #include "engine/backends/cpu/products/float_matmul.h"
 #include "engine/backends/cpu/products/weight_prefetch.h"
 #include "engine/backends/cpu/vectors/bounds-inl.h"
@@ -158,17 +159,20 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
     const auto last =
             static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
-    constexpr int64_t kMost = kMostRows<kV, Weight>;
+    constexpr int kMost = kMostRows<kV, Weight>;
     constexpr bool kPairs = kV == kVectors && kMost == kRows;
-    const bool takesLinesInPairs = kPairs && block.rows == kHalf;
-    const int64_t tiles = takesLinesInPairs ? (block.lines + 1) / 2
-                                            : block.lines * ((block.rows + kMost - 1) / kMost);
+    const int64_t most =
+            rowsThatFitCache(kMost, block.aRow * ptrdiff_t{sizeof(float)}, firstCache());
+    const bool takesLinesInPairs = kPairs && most == kMost && block.rows == kHalf;
+    // Of about as many rows each: one of a few would wait for its sums.
+    const int64_t tilesOfLine = (block.rows + most - 1) / most;
+    const int64_t tiles = takesLinesInPairs ? (block.lines + 1) / 2 : block.lines * tilesOfLine;
     WeightPrefetch prefetch(reinterpret_cast<const std::byte*>(panels + kV * panelLength),
                             panelLength * sizeof(float), lanes * int64_t{sizeof(Weight)}, tiles);
     int64_t line = 0;
     // Short lines two at a time: the columns of a step are loaded for twice as many rows.
     if constexpr (kPairs) {
-        for (; block.rows == kHalf && line + 2 <= block.lines; line += 2) {
+        for (; takesLinesInPairs && line + 2 <= block.lines; line += 2) {
             tile<kHalf, kV, Weight, 2>({.block = block,
                                         .a = block.a + line * block.aLine,
                                         .panels = panels,
@@ -182,8 +186,9 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     for (; line < block.lines; ++line) {
         const float* a = block.a + line * block.aLine;
         float* c = block.c + line * block.cLine + column;
-        for (int64_t row = 0; row < block.rows; row += kMost) {
-            const int64_t rows = std::min(block.rows - row, kMost);
+        for (int64_t i = 0; i < tilesOfLine; ++i) {
+            const int64_t row = block.rows * i / tilesOfLine;
+            const int64_t rows = block.rows * (i + 1) / tilesOfLine - row;
             kTiles<kV, Weight>[static_cast<size_t>(rows - 1)]({.block = block,
                                                                .a = a + row * block.aRow,
                                                                .panels = panels,

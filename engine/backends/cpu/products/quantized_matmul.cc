@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/products/quantized_matmul.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
+#include "engine/backends/cpu/products/cache_sets.h"
 #include "engine/backends/cpu/products/quantized_matmul.h"
 #include "engine/backends/cpu/products/rounded_bytes-inl.h"
 #include "engine/backends/cpu/products/weight_prefetch.h"
@@ -290,15 +291,18 @@ void computePanels(const QuantizedBlock& block, int64_t column, const std::byte*
     const auto lanes = static_cast<int64_t>(hn::Lanes(kInts));
     const auto last =
             static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
-    constexpr int64_t kMost = kV == kVectorsOfFew ? kFewRows : kRows;
+    constexpr int kMost = kV == kVectorsOfFew ? kFewRows : kRows;
+    const int64_t most = rowsThatFitCache(
+            kMost, block.aRow * static_cast<ptrdiff_t>(sizeof(typename Dot::Element)),
+            firstCache());
     WeightPrefetch prefetch(panels + kV * panelBytes, panelBytes,
                             lanes * Dot::kGroup * int64_t{sizeof(typename Dot::Weight)},
-                            block.lines * ((block.rows + kMost - 1) / kMost));
+                            block.lines * ((block.rows + most - 1) / most));
     for (int64_t line = 0; line < block.lines; ++line) {
         const auto* a = static_cast<const typename Dot::Element*>(block.a) + line * block.aLine;
         const ptrdiff_t c = line * block.cLine + column;
-        for (int64_t row = 0; row < block.rows; row += kMost) {
-            const int64_t rows = std::min(block.rows - row, kMost);
+        for (int64_t row = 0; row < block.rows; row += most) {
+            const int64_t rows = std::min(block.rows - row, most);
             kTiles<Dot, kV>[static_cast<size_t>(rows - 1)](
                     {.block = block,
                      .a = a + row * block.aRow,
