@@ -12,10 +12,14 @@
 #include "engine/backends/cpu/vectors/lanes-inl.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
+#include "engine/backends/cpu/elementwise/byte_lookup.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/graph/shape_inference.h"
@@ -49,6 +53,9 @@ struct NormalizeRows {
     // numbers[i] * m as bytes.
     void (*bytes)(const float* numbers, float m, const TensorType& output, uint8_t* to,
                   int64_t count);
+    // How far each byte is below the largest of them, modulo 256, in the order that they have with
+    // the bits of `flipped` turned over. `to` may be `from`.
+    void (*distances)(const uint8_t* from, uint8_t flipped, uint8_t* to, int64_t count);
     int64_t lanes;
 };
 
@@ -67,17 +74,11 @@ struct AlongRow {
     HWY_INLINE void forEach(Body body) const {
         forEachVector(count, body);
     }
-    // What the lanes come to together.
-    template <typename Fold>
-    HWY_INLINE FloatVector together(FloatVector value, Fold fold) const {
-        alignas(64) float lanes[kMostLanes];
-        hn::Store(value, kFloats, lanes);
-        float result = lanes[0];
-        for (size_t i = 1; i < hn::Lanes(kFloats); ++i) {
-            result = fold(result, lanes[i]);
-        }
-        return hn::Set(kFloats, result);
+    // What the lanes come to together, in each.
+    HWY_INLINE FloatVector largest(FloatVector value) const {
+        return hn::MaxOfLanes(kFloats, value);
     }
+    HWY_INLINE FloatVector sum(FloatVector value) const { return hn::SumOfLanes(kFloats, value); }
 };
 
 // And of several rows side by side.
@@ -92,10 +93,8 @@ struct AcrossRows {
             body(i * stride, there);
         }
     }
-    template <typename Fold>
-    HWY_INLINE FloatVector together(FloatVector value, Fold /*fold*/) const {
-        return value;
-    }
+    HWY_INLINE FloatVector largest(FloatVector value) const { return value; }
+    HWY_INLINE FloatVector sum(FloatVector value) const { return value; }
 };
 
 // The value, and where there are no lanes what is given.
@@ -115,7 +114,7 @@ HWY_INLINE void softmaxOf(const Normalization& normalization, const T* from, T* 
         const FloatVector x = orElse(loadFloats(from + i, there), least, there);
         largest = hn::IfThenElse(hn::Gt(x, largest), x, largest);
     });
-    largest = rows.together(largest, [](float a, float b) HWY_ATTR { return std::max(a, b); });
+    largest = rows.largest(largest);
     const auto distance = [&](int64_t i, auto there) HWY_ATTR {
         return hn::Mul(beta, hn::Sub(loadFloats(from + i, there), largest));
     };
@@ -129,7 +128,7 @@ HWY_INLINE void softmaxOf(const Normalization& normalization, const T* from, T* 
             storeFloats(power, to + i, there);
         }
     });
-    sum = rows.together(sum, [](float a, float b) HWY_ATTR { return a + b; });
+    sum = rows.sum(sum);
     if (normalization.norm == Norm::LOG_SOFTMAX) {
         alignas(64) float logs[kMostLanes];
         hn::Store(sum, kFloats, logs);
@@ -141,10 +140,11 @@ HWY_INLINE void softmaxOf(const Normalization& normalization, const T* from, T* 
         });
         return;
     }
+    const FloatVector share = hn::Div(hn::Set(kFloats, 1.0F), sum);
     rows.forEach([&](int64_t i, auto there) HWY_ATTR {
         const FloatVector power =
                 keeps ? loadFloats(to + i, there) : exponential(distance(i, there));
-        storeFloats(hn::Div(power, sum), to + i, there);
+        storeFloats(hn::Mul(power, share), to + i, there);
     });
 }
 
@@ -155,7 +155,7 @@ HWY_INLINE void divideByLength(const T* from, T* to, Rows rows) {
         const FloatVector x = loadFloats(from + i, there);
         sum = orElse(hn::Add(sum, hn::Mul(x, x)), sum, there);
     });
-    sum = rows.together(sum, [](float a, float b) HWY_ATTR { return a + b; });
+    sum = rows.sum(sum);
     const FloatVector shortest = hn::Set(kFloats, 1e-6F);
     const FloatVector root = hn::Sqrt(sum);
     const FloatVector length = hn::IfThenElse(hn::Lt(root, shortest), shortest, root);
@@ -193,12 +193,47 @@ void storeProducts(const float* numbers, float m, const TensorType& output, uint
     });
 }
 
+using Bytes = hn::CappedTag<uint8_t, 64>;
+constexpr Bytes kBytes;
+
+HWY_INLINE uint8_t largestOfLanes(hn::Vec<Bytes> bytes) {
+    const hn::RepartitionToWide<Bytes> pairs;
+    const auto two = hn::BitCast(pairs, bytes);
+    const auto largest = hn::Max(hn::And(two, hn::Set(pairs, 0xFF)), hn::ShiftRight<8>(two));
+    const hn::RepartitionToWide<decltype(pairs)> fours;
+    const auto four = hn::BitCast(fours, largest);
+    const auto last = hn::Max(hn::And(four, hn::Set(fours, 0xFFFF)), hn::ShiftRight<16>(four));
+    return static_cast<uint8_t>(hn::GetLane(hn::MaxOfLanes(fours, last)));
+}
+
+void distancesOf(const uint8_t* from, uint8_t flipped, uint8_t* to, int64_t count) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kBytes));
+    const int64_t whole = count / lanes * lanes;
+    const auto flips = hn::Set(kBytes, flipped);
+    auto vector = hn::Zero(kBytes);
+    for (int64_t i = 0; i < whole; i += lanes) {
+        vector = hn::Max(vector, hn::Xor(hn::LoadU(kBytes, from + i), flips));
+    }
+    uint8_t largest = largestOfLanes(vector);
+    for (int64_t i = whole; i < count; ++i) {
+        largest = std::max<uint8_t>(largest, from[i] ^ flipped);
+    }
+    vector = hn::Set(kBytes, largest);
+    for (int64_t i = 0; i < whole; i += lanes) {
+        hn::StoreU(hn::Sub(vector, hn::Xor(hn::LoadU(kBytes, from + i), flips)), kBytes, to + i);
+    }
+    for (int64_t i = whole; i < count; ++i) {
+        to[i] = static_cast<uint8_t>(largest - (from[i] ^ flipped));
+    }
+}
+
 }  // namespace
 
 const NormalizeRows* normalizeRows() {
     static const NormalizeRows kForm = {.floats = normalize<float>,
                                         .halves = normalize<Half>,
                                         .bytes = storeProducts,
+                                        .distances = distancesOf,
                                         .lanes = static_cast<int64_t>(hn::Lanes(kFloats))};
     return &kForm;
 }
@@ -307,26 +342,75 @@ Status normalizeBytes(int32_t nodeAxis, const NormalizeRows& form, KernelCall& c
             });
 }
 
-// As the reference does it. Another process may change the bytes after the largest one was found:
-// the distance is looked up modulo 256.
-template <typename T>
-Status softmaxOfBytes(int32_t axis, const ExponentialTable& table, const NormalizeRows& form,
-                      KernelCall& call) {
+// How the softmax of bytes is computed, as the reference does it. Another process may change the
+// bytes after the largest one was found: the distance is looked up modulo 256.
+struct ByteSoftmax {
+    ByteSoftmax(const ExponentialTable& exponentials, InstructionSet set)
+        : table(exponentials),
+          form(HALYARD_CPU_CHOOSE(set, normalizeRows)()),
+          sum(sumNumbers(set)),
+          lookUp(lookUpBytes(set)) {
+        std::ranges::transform(exponentials, numbers.begin(),
+                               [](uint32_t number) { return static_cast<float>(number); });
+    }
+
+    NumberTable table;
+    std::array<float, 256> numbers{};
+    const NormalizeRows* form;
+    SumNumbers sum;
+    LookUpBytes lookUp;
+};
+
+float multiplierOf(uint64_t sum, const KernelCall& call) {
     const auto scale = static_cast<double>(call.output(0).type->quantization.scale);
-    return normalizeBytes<T>(axis, form, call, [&](const T* row, int64_t count, int64_t stride) {
-        int32_t largest = std::numeric_limits<int32_t>::min();
-        for (int64_t i = 0; i < count; ++i) {
-            largest = std::max<int32_t>(largest, row[i * stride]);
+    return static_cast<float>(1.0 / (static_cast<double>(sum) * scale));
+}
+
+// Rows of neighbours, with a table of results for each.
+Status softmaxOfByteRows(const ByteSoftmax& softmax, uint8_t flipped, int64_t rows, int64_t length,
+                         KernelCall& call) {
+    const auto* const from = call.input(0).as<uint8_t>();
+    auto* const to = call.output(0).as<uint8_t>();
+    return call.inParallel(rows, 256 + length, [&](int64_t begin, int64_t end, size_t /*worker*/) {
+        for (int64_t i = begin; i < end; ++i) {
+            uint8_t* const row = to + i * length;
+            softmax.form->distances(from + i * length, flipped, row, length);
+            const float m = multiplierOf(softmax.sum(softmax.table, row, length), call);
+            ByteTable results;
+            softmax.form->bytes(softmax.numbers.data(), m, *call.output(0).type, results.data(),
+                                std::ssize(results));
+            softmax.lookUp(results, row, row, length);
         }
-        uint64_t sum = 0;
-        for (int64_t i = 0; i < count; ++i) {
-            sum += table[static_cast<uint8_t>(largest - row[i * stride])];
-        }
-        const auto numberOf = [&table, largest](T byte) {
-            return static_cast<float>(table[static_cast<uint8_t>(largest - byte)]);
-        };
-        return std::pair(numberOf, static_cast<float>(1.0 / (static_cast<double>(sum) * scale)));
     });
+}
+
+template <typename T>
+Status softmaxOfBytes(int32_t nodeAxis, const ByteSoftmax& softmax, KernelCall& call) {
+    // Shorter rows are not worth a table.
+    constexpr int64_t kFewestElements = 64;
+    const Shape& x = call.input(0).shape();
+    HALYARD_ASSIGN_OR_RETURN(const size_t axis, resolveAxis(nodeAxis, x.rank()));
+    const AxisShape shape = axisShape(x, axis);
+    if (shape.inner == 1 && shape.length >= kFewestElements) {
+        return softmaxOfByteRows(softmax, std::is_signed_v<T> ? 0x80 : 0, shape.outer, shape.length,
+                                 call);
+    }
+    const ExponentialTable& table = softmax.table.numbers;
+    return normalizeBytes<T>(nodeAxis, *softmax.form, call,
+                             [&](const T* row, int64_t count, int64_t stride) {
+                                 int32_t largest = std::numeric_limits<int32_t>::min();
+                                 for (int64_t i = 0; i < count; ++i) {
+                                     largest = std::max<int32_t>(largest, row[i * stride]);
+                                 }
+                                 uint64_t sum = 0;
+                                 for (int64_t i = 0; i < count; ++i) {
+                                     sum += table[static_cast<uint8_t>(largest - row[i * stride])];
+                                 }
+                                 const auto numberOf = [&softmax, largest](T byte) {
+                                     return softmax.numbers[static_cast<uint8_t>(largest - byte)];
+                                 };
+                                 return std::pair(numberOf, multiplierOf(sum, call));
+                             });
 }
 
 template <typename T>
@@ -369,14 +453,12 @@ Result<std::unique_ptr<const StepKernel>> compile(const Softmax& node,
     if (isFloat(x.type)) {
         return compileFloats(node, arguments, set, {.norm = Norm::SOFTMAX, .beta = node.beta});
     }
-    const NormalizeRows* form = HALYARD_CPU_CHOOSE(set, normalizeRows)();
-    const ExponentialTable table = exponentialTable(node.beta, x.quantization.scale);
+    const ByteSoftmax softmax(exponentialTable(node.beta, x.quantization.scale), set);
     const bool isSigned = x.type == DataType::QUANT8_ASYMM_SIGNED;
-    return rowKernel(node, arguments, set,
-                     [axis = node.axis, isSigned, table, form](KernelCall& call) {
-                         return isSigned ? softmaxOfBytes<int8_t>(axis, table, *form, call)
-                                         : softmaxOfBytes<uint8_t>(axis, table, *form, call);
-                     });
+    return rowKernel(node, arguments, set, [axis = node.axis, isSigned, softmax](KernelCall& call) {
+        return isSigned ? softmaxOfBytes<int8_t>(axis, softmax, call)
+                        : softmaxOfBytes<uint8_t>(axis, softmax, call);
+    });
 }
 
 Status supports(const LogSoftmax& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {

@@ -11,6 +11,7 @@
 #define HALYARD_ENGINE_BACKENDS_CPU_EXPONENTIAL_INL_H_
 #endif
 
+#include "engine/backends/cpu/vectors/bounds-inl.h"
 #include "engine/backends/cpu/vectors/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,14 +22,13 @@ namespace {
 // x = doublings * ln 2 + rest, with |rest| <= ln 2 / 2, and e^rest - 1. ln 2 is split, so that the
 // product with its upper half is exact.
 struct ReducedExponential {
-    IntVector doublings;
+    FloatVector doublings;  // whole
     FloatVector minusOne;
 };
 
 HWY_INLINE ReducedExponential reduceExponential(FloatVector x) {
     const auto set = [](float value) HWY_ATTR { return hn::Set(kFloats, value); };
-    const IntVector doublings = hn::NearestInt(hn::Mul(x, set(1.44269504F)));
-    const FloatVector n = hn::ConvertTo(kFloats, doublings);
+    const FloatVector n = hn::Round(hn::Mul(x, set(1.44269504F)));
     FloatVector rest = hn::NegMulAdd(n, set(0x1.62e4p-1F), x);
     rest = hn::NegMulAdd(n, set(0x1.7f7d1cp-20F), rest);
     // The series to x^7 / 7!.
@@ -36,7 +36,7 @@ HWY_INLINE ReducedExponential reduceExponential(FloatVector x) {
     for (const float term : {1.0F / 720.0F, 1.0F / 120.0F, 1.0F / 24.0F, 1.0F / 6.0F, 0.5F}) {
         sum = hn::MulAdd(sum, rest, set(term));
     }
-    return {.doublings = doublings, .minusOne = hn::MulAdd(hn::Mul(rest, rest), sum, rest)};
+    return {.doublings = n, .minusOne = hn::MulAdd(hn::Mul(rest, rest), sum, rest)};
 }
 
 // 2^exponent; in [-126, 127].
@@ -44,21 +44,28 @@ HWY_INLINE FloatVector powerOfTwo(IntVector exponent) {
     return hn::BitCast(kFloats, hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(kInts, 127))));
 }
 
-// A NaN stays one.
-HWY_INLINE FloatVector keepNan(FloatVector x, FloatVector result) {
-    return hn::IfThenElse(hn::Eq(x, x), result, x);
+// x * 2^doublings; in [-252, 254]. Results beyond the range of normal numbers come out as well.
+HWY_INLINE FloatVector doubled(FloatVector x, FloatVector doublings) {
+#if HWY_TARGET == HWY_AVX3
+    return FloatVector{_mm512_maskz_scalef_ps(0xFFFF, x.raw, doublings.raw)};
+#else
+    const IntVector all = hn::NearestInt(doublings);
+    const IntVector half = hn::ShiftRight<1>(all);
+    return hn::Mul(hn::Mul(x, powerOfTwo(half)), powerOfTwo(hn::Sub(all, half)));
+#endif
 }
 
-// In two steps of powers, so that results beyond the range of normal numbers come out as well.
 HWY_INLINE FloatVector exponential(FloatVector x) {
     const FloatVector low = hn::Set(kFloats, -104.0F);
     const FloatVector high = hn::Set(kFloats, 89.0F);
-    const ReducedExponential reduced = reduceExponential(clampLanes(keepNan(x, x), low, high));
-    const IntVector half = hn::ShiftRight<1>(reduced.doublings);
+    const ReducedExponential reduced = reduceExponential(keepWithin(x, low, high));
     const FloatVector power = hn::Add(reduced.minusOne, hn::Set(kFloats, 1.0F));
-    const FloatVector scaled =
-            hn::Mul(hn::Mul(power, powerOfTwo(half)), powerOfTwo(hn::Sub(reduced.doublings, half)));
-    return keepNan(x, scaled);
+    return doubled(power, reduced.doublings);
+}
+
+// A NaN stays one.
+HWY_INLINE FloatVector keepNan(FloatVector x, FloatVector result) {
+    return hn::IfThenElse(hn::Eq(x, x), result, x);
 }
 
 // e^x - 1 for x <= 0, near 0 as well.
@@ -66,7 +73,7 @@ HWY_INLINE FloatVector exponentialMinusOne(FloatVector x) {
     const FloatVector one = hn::Set(kFloats, 1.0F);
     const ReducedExponential reduced =
             reduceExponential(clampLanes(x, hn::Set(kFloats, -80.0F), hn::Zero(kFloats)));
-    const FloatVector power = powerOfTwo(reduced.doublings);
+    const FloatVector power = doubled(one, reduced.doublings);
     return keepNan(x, hn::MulAdd(power, reduced.minusOne, hn::Sub(power, one)));
 }
 
