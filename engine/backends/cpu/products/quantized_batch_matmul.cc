@@ -112,17 +112,16 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
                     for (int64_t i = begin; i < end; ++i) {
                         const uint8_t* const matrix = b + i / mPanelsOfMatrix * depth * columns;
                         const int64_t first = i % mPanelsOfMatrix * mForm.lanes;
+                        const bool transposed = mNode.transposeB;
                         std::byte* const to = panel(call, i);
                         std::fill_n(to, mForm.panelBytes(mDepth), std::byte{0});
-                        for (int64_t lane = 0; lane < std::min(mForm.lanes, columns - first);
-                             ++lane) {
-                            const int64_t column = first + lane;
-                            const ColumnPart part = {
-                                    .first = matrix + (mNode.transposeB ? column * depth : column),
-                                    .step = mNode.transposeB ? 1 : columns,
-                                    .depth = depth};
-                            packColumn(mForm, mBytes, {&part, 1}, 0, to, lane);
-                        }
+                        packPanel(mForm, mBytes,
+                                  {.first = matrix + (transposed ? first * depth : first),
+                                   .along = transposed ? 1 : columns,
+                                   .across = transposed ? depth : 1,
+                                   .depth = depth,
+                                   .columns = std::min(mForm.lanes, columns - first)},
+                                  to);
                     }
                 });
     }

@@ -3,8 +3,85 @@
 #include "engine/backends/cpu/products/quantized_columns.h"
 
 #include <algorithm>
+#include <cstring>
+
+#include "engine/backends/cpu/products/panel_columns.h"
 
 namespace halyard::engine::cpu {
+namespace {
+
+// Bytes of a column in a group.
+constexpr int64_t kWord = sizeof(uint32_t);
+
+// What zero points add to the sums of a column: the sum of (x - x0) * (w - w0) is that of x * w,
+// less x0 times the sum of w, less w0 times the sum of x, which only the run knows.
+uint32_t zeroPointsIn(const ByteZeros& zeros, int64_t depth, uint32_t sumOfColumn) {
+    const auto x0 = static_cast<uint32_t>(zeros.x);
+    const auto w0 = static_cast<uint32_t>(zeros.weights);
+    return static_cast<uint32_t>(depth) * x0 * w0 - x0 * sumOfColumn;
+}
+
+// A lane's word: `count` bytes of its column, `along` bytes apart, and zeros behind them.
+void packWord(const uint8_t* from, ptrdiff_t along, int64_t count, uint32_t flip, std::byte* to) {
+    uint32_t word = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        word |= (from[i * along] ^ flip) << (8 * i);
+    }
+    std::memcpy(to, &word, sizeof(word));
+}
+
+// Whole groups of four bytes, as words: of columns that lie in one piece, or beside each other.
+void packWords(const QuantizedMatmul& form, const ByteZeros& zeros, const ByteMatrix& matrix,
+               std::byte* panel) {
+    auto* const biases = reinterpret_cast<int32_t*>(panel);
+    std::byte* const weights = panel + form.lanes * (sizeof(int32_t) + sizeof(float));
+    const uint32_t flip = zeros.flipWeights;
+    const auto signedByte = [flip](uint8_t byte) {
+        return static_cast<uint32_t>(int32_t{static_cast<int8_t>(byte ^ flip)});
+    };
+    const int64_t whole = matrix.depth / kWord * kWord;
+    const int64_t group = form.lanes * kWord;
+    uint32_t sums[kMostPanelLanes] = {};
+    if (matrix.along == 1) {
+        const uint32_t flips = flip * 0x01010101U;
+        for (int64_t lane = 0; lane < matrix.columns; ++lane) {
+            const uint8_t* const from = matrix.first + lane * matrix.across;
+            std::byte* to = weights + lane * kWord;
+            for (int64_t k = 0; k < whole; k += kWord, to += group) {
+                uint32_t word = 0;
+                std::memcpy(&word, from + k, sizeof(word));
+                word ^= flips;
+                std::memcpy(to, &word, sizeof(word));
+            }
+            for (int64_t k = 0; k < matrix.depth; ++k) {
+                sums[lane] += signedByte(from[k]);
+            }
+        }
+    } else {
+        for (int64_t k = 0; k < whole; k += kWord) {
+            const uint8_t* const from = matrix.first + k * matrix.along;
+            std::byte* const to = weights + k * form.lanes;
+            for (int64_t lane = 0; lane < matrix.columns; ++lane) {
+                packWord(from + lane, matrix.along, kWord, flip, to + lane * kWord);
+            }
+        }
+        for (int64_t k = 0; k < matrix.depth; ++k) {
+            const uint8_t* const from = matrix.first + k * matrix.along;
+            for (int64_t lane = 0; lane < matrix.columns; ++lane) {
+                sums[lane] += signedByte(from[lane]);
+            }
+        }
+    }
+    for (int64_t lane = 0; lane < matrix.columns; ++lane) {
+        if (whole < matrix.depth) {
+            packWord(matrix.first + whole * matrix.along + lane * matrix.across, matrix.along,
+                     matrix.depth - whole, flip, weights + whole * form.lanes + lane * kWord);
+        }
+        biases[lane] = static_cast<int32_t>(zeroPointsIn(zeros, matrix.depth, sums[lane]));
+    }
+}
+
+}  // namespace
 
 void packColumn(const QuantizedMatmul& form, const ByteColumns& bytes,
                 std::span<const ColumnPart> parts, int32_t bias, std::byte* panel, int64_t lane) {
@@ -43,15 +120,25 @@ void packColumn(const QuantizedMatmul& form, const ByteColumns& bytes,
             to[at] = static_cast<int16_t>(value - bytes.columnsZero);
         });
     }
-    // The sum of (x - x0) * (w - w0) is that of x * w, less x0 times the sum of w, less w0 times
-    // the sum of x, which only the run knows.
     auto start = static_cast<uint32_t>(bias);
     if (form.bytes) {
-        const auto x0 = static_cast<uint32_t>(bytes.zeros.x);
-        const auto w0 = static_cast<uint32_t>(bytes.zeros.weights);
-        start += static_cast<uint32_t>(depth) * x0 * w0 - x0 * sum;
+        start += zeroPointsIn(bytes.zeros, depth, sum);
     }
     biases[lane] = static_cast<int32_t>(start);
+}
+
+void packPanel(const QuantizedMatmul& form, const ByteColumns& bytes, const ByteMatrix& matrix,
+               std::byte* panel) {
+    if (form.bytes && form.depthGroup == kWord && (matrix.along == 1 || matrix.across == 1)) {
+        packWords(form, bytes.zeros, matrix, panel);
+        return;
+    }
+    for (int64_t lane = 0; lane < matrix.columns; ++lane) {
+        const ColumnPart part = {.first = matrix.first + lane * matrix.across,
+                                 .step = matrix.along,
+                                 .depth = matrix.depth};
+        packColumn(form, bytes, {&part, 1}, 0, panel, lane);
+    }
 }
 
 void fillRow(const QuantizedMatmul& form, const ByteColumns& bytes, const uint8_t* from,

@@ -65,6 +65,20 @@ inline size_t rowElementBytes(const QuantizedMatmul& form) {
 void packColumn(const QuantizedMatmul& form, const ByteColumns& bytes,
                 std::span<const ColumnPart> parts, int32_t bias, std::byte* panel, int64_t lane);
 
+// Columns of a matrix: from the first of them, `along` bytes from a row to the next and `across` to
+// the next column.
+struct ByteMatrix {
+    const uint8_t* first = nullptr;
+    ptrdiff_t along = 1;
+    ptrdiff_t across = 0;
+    int64_t depth = 0;
+    int64_t columns = 0;  // at most as many as a panel has
+};
+
+// Writes a panel that is zeros, without biases, as packColumn() for each of the columns does.
+void packPanel(const QuantizedMatmul& form, const ByteColumns& bytes, const ByteMatrix& matrix,
+               std::byte* panel);
+
 // A row, or a part of one, as the form reads it. What lies behind it has to be zeros.
 void fillRow(const QuantizedMatmul& form, const ByteColumns& bytes, const uint8_t* from,
              int64_t count, std::byte* to);

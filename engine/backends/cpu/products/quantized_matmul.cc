@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -319,8 +320,38 @@ void computePanels(const QuantizedBlock& block, int64_t column, const std::byte*
     }
 }
 
+// Sums of runs of whole groups: products with ones.
+template <typename Dot>
+class RunSum {
+  public:
+    RunSum() { std::ranges::fill(mOnes, typename Dot::Weight{1}); }
+
+    HWY_INLINE uint32_t operator()(const typename Dot::Element* a, int64_t length) const {
+        const typename Dot::Weights ones = Dot::load(mOnes);
+        IntVector sum = hn::Zero(kInts);
+        for (int64_t k = 0; k < length; k += Dot::kGroup) {
+            sum = Dot::add(sum, Dot::group(a + k), ones);
+        }
+        return static_cast<uint32_t>(hn::GetLane(sum));
+    }
+
+  private:
+    alignas(64) typename Dot::Weight mOnes[hn::MaxLanes(kInts) * Dot::kGroup];
+};
+
+#if HWY_TARGET == HWY_NEON
+template <>
+class RunSum<SquareProducts> {
+  public:
+    uint32_t operator()(const int8_t* a, int64_t length) const {
+        return std::accumulate(a, a + length, uint32_t{0});
+    }
+};
+#endif
+
 template <typename Dot>
 void sumRows(const QuantizedBlock& block) {
+    const RunSum<Dot> sumOf;
     int32_t* to = block.rowSums;
     for (int64_t line = 0; line < block.lines; ++line) {
         for (int64_t row = 0; row < block.rows; ++row) {
@@ -328,9 +359,7 @@ void sumRows(const QuantizedBlock& block) {
                             line * block.aLine + row * block.aRow;
             uint32_t sum = 0;
             for (const ptrdiff_t run : block.runs) {
-                for (int64_t k = 0; k < block.runLength; ++k) {
-                    sum += static_cast<uint32_t>(a[run + k]);
-                }
+                sum += sumOf(a + run, block.runLength);
             }
             *to++ = static_cast<int32_t>(sum);
         }
