@@ -59,6 +59,24 @@ TEST(SoftmaxAcc, TakesLongRows) {
     }
 }
 
+TEST(SoftmaxAcc, FindsTheLargestByteWhereverItIs) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    constexpr int32_t kLength = 150;
+    for (const DataType type : {DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED}) {
+        Values x = random.values(randomType(random, type, {kLength, kLength}, 0.1F));
+        const bool isSigned = type == DataType::QUANT8_ASYMM_SIGNED;
+        for (size_t row = 0; row < kLength; ++row) {
+            for (size_t i = 0; i < kLength; ++i) {
+                const int32_t value = i == row ? random.integer(60, 255) : random.integer(0, 50);
+                x.bytes[row * kLength + i] = static_cast<uint8_t>(isSigned ? value - 128 : value);
+            }
+        }
+        const TensorType output = randomType(random, type, {}, 1.0F / 256);
+        ASSERT_TRUE(agrees(Softmax{.beta = 1.0F, .axis = 1}, {x}, {output}, 0.0));
+    }
+}
+
 TEST(SoftmaxAcc, LeavesRowsOfMillionsToTheReference) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
