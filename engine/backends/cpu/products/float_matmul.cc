@@ -47,6 +47,18 @@ constexpr int kVectors = 2;
 constexpr int kFewRows = 3;
 constexpr int kVectorsOfFew = 4;
 
+// Of a vector of columns of which no more than half count, these: processors with units of 256 bits
+// take half as long for them, and others as long.
+#if HWY_TARGET == HWY_AVX3
+using NarrowFloats = hn::Half<Floats>;
+constexpr bool kHasNarrow = true;
+#else
+using NarrowFloats = Floats;
+constexpr bool kHasNarrow = false;
+#endif
+constexpr NarrowFloats kNarrowFloats;
+using NarrowVector = hn::Vec<NarrowFloats>;
+
 // A vector of columns: floats, or bfloat16.
 HWY_INLINE FloatVector loadColumns(const float* w) {
     return hn::Load(kFloats, w);
@@ -57,15 +69,24 @@ HWY_INLINE FloatVector loadColumns(const uint16_t* w) {
     return hn::BitCast(kFloats, hn::ShiftLeft<16>(hn::PromoteTo(words, hn::LoadU(halves, w))));
 }
 
-// The tile of kR rows in each of kL lines, and kV vectors. The last vector has `last` lanes that
-// count.
-template <int kL, int kR, int kV, typename Weight>
+// The tile of kR rows in each of kL lines, and kV vectors, behind which there is a narrow one or
+// not. The last vector has `last` lanes that count.
+template <int kL, int kR, int kV, bool kNarrow, typename Weight>
 HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float* panels,
                             size_t panelLength, float* c, size_t last,
                             const WeightPrefetch& prefetch) {
     const size_t lanes = hn::Lanes(kFloats);
     constexpr int kAll = kL * kR;
-    FloatVector sums[kAll][kV];
+    constexpr int kAllVectors = kV + (kNarrow ? 1 : 0);
+    FloatVector sums[kAll][kV > 0 ? kV : 1];
+    NarrowVector narrowSums[kAll];
+    if constexpr (kNarrow) {
+        const NarrowVector bias = hn::Load(kNarrowFloats, panels + kV * panelLength);
+        HALYARD_UNROLL
+        for (int r = 0; r < kAll; ++r) {
+            narrowSums[r] = bias;
+        }
+    }
     HALYARD_UNROLL
     for (int v = 0; v < kV; ++v) {
         const FloatVector bias = hn::Load(kFloats, panels + v * panelLength);
@@ -87,21 +108,30 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
             bases[b] = a + run + b / kBases * block.aLine + 3 * (b % kBases) * row;
         }
         for (int64_t k = 0; k < block.runLength; ++k) {
-            FloatVector columns[kV];
+            FloatVector columns[kV > 0 ? kV : 1];
             HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 columns[v] = loadColumns(w + v * apart);
                 __builtin_prefetch(ahead + v * panelLength * sizeof(float), 0, 2);
+            }
+            NarrowVector narrowColumns;
+            if constexpr (kNarrow) {
+                narrowColumns = hn::Load(kNarrowFloats, w + kV * apart);
+                __builtin_prefetch(ahead + kV * panelLength * sizeof(float), 0, 2);
             }
             w += lanes;
             ahead += prefetch.step;
             HALYARD_UNROLL
             for (int r = 0; r < kAll; ++r) {
                 const int b = r / kR * kBases + r % kR / 3;
-                const FloatVector x = hn::Set(kFloats, bases[b][r % kR % 3 * row]);
+                const float x = bases[b][r % kR % 3 * row];
                 HALYARD_UNROLL
                 for (int v = 0; v < kV; ++v) {
-                    sums[r][v] = hn::MulAdd(x, columns[v], sums[r][v]);
+                    sums[r][v] = hn::MulAdd(hn::Set(kFloats, x), columns[v], sums[r][v]);
+                }
+                if constexpr (kNarrow) {
+                    narrowSums[r] =
+                            hn::MulAdd(hn::Set(kNarrowFloats, x), narrowColumns, narrowSums[r]);
                 }
             }
             HALYARD_UNROLL
@@ -118,7 +148,12 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
         HALYARD_UNROLL
         for (int v = 0; v < kV; ++v) {
             const FloatVector y = keepWithin(sums[r][v], low, high);
-            storeFirst(y, kFloats, to + v * lanes, v + 1 < kV ? lanes : last);
+            storeFirst(y, kFloats, to + v * lanes, v + 1 < kAllVectors ? lanes : last);
+        }
+        if constexpr (kNarrow) {
+            storeFirst(keepWithin(narrowSums[r], hn::Set(kNarrowFloats, block.low),
+                                  hn::Set(kNarrowFloats, block.high)),
+                       kNarrowFloats, to + kV * lanes, last);
         }
     }
 }
@@ -133,14 +168,16 @@ struct Tile {
     WeightPrefetch prefetch;
 };
 
-template <int kR, int kV, typename Weight, int kL = 1>
+// Of kV vectors, the last of which is narrow or not.
+template <int kR, int kV, bool kNarrow, typename Weight, int kL = 1>
 void tile(const Tile& t) {
-    computeTile<kL, kR, kV, Weight>(t.block, t.a, t.panels, t.panelLength, t.c, t.last, t.prefetch);
+    computeTile<kL, kR, kV - (kNarrow ? 1 : 0), kNarrow, Weight>(
+            t.block, t.a, t.panels, t.panelLength, t.c, t.last, t.prefetch);
 }
 
-template <int kV, typename Weight, int... kR>
+template <int kV, bool kNarrow, typename Weight, int... kR>
 constexpr auto tilesOf(std::integer_sequence<int, kR...> /*rows*/) {
-    return std::array{&tile<kR + 1, kV, Weight>...};
+    return std::array{&tile<kR + 1, kV, kNarrow, Weight>...};
 }
 
 // Of many rows weights are floats: to make them of two bytes takes time then.
@@ -148,12 +185,12 @@ template <int kV, typename Weight>
 constexpr int kMostRows = kV == kVectorsOfFew || !std::is_same_v<Weight, float> ? kFewRows : kRows;
 
 // By the number of rows, counted from 1.
-template <int kV, typename Weight>
+template <int kV, bool kNarrow, typename Weight>
 constexpr auto kTiles =
-        tilesOf<kV, Weight>(std::make_integer_sequence<int, kMostRows<kV, Weight>>());
+        tilesOf<kV, kNarrow, Weight>(std::make_integer_sequence<int, kMostRows<kV, Weight>>());
 
 // The columns from `column` on, as many vectors of them as one tile has, for all rows.
-template <int kV, typename Weight>
+template <int kV, bool kNarrow, typename Weight>
 void computePanels(const FloatBlock& block, int64_t column, const float* panels,
                    size_t panelLength) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
@@ -173,13 +210,13 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     // Short lines two at a time: the columns of a step are loaded for twice as many rows.
     if constexpr (kPairs) {
         for (; takesLinesInPairs && line + 2 <= block.lines; line += 2) {
-            tile<kHalf, kV, Weight, 2>({.block = block,
-                                        .a = block.a + line * block.aLine,
-                                        .panels = panels,
-                                        .panelLength = panelLength,
-                                        .c = block.c + line * block.cLine + column,
-                                        .last = last,
-                                        .prefetch = prefetch});
+            tile<kHalf, kV, kNarrow, Weight, 2>({.block = block,
+                                                 .a = block.a + line * block.aLine,
+                                                 .panels = panels,
+                                                 .panelLength = panelLength,
+                                                 .c = block.c + line * block.cLine + column,
+                                                 .last = last,
+                                                 .prefetch = prefetch});
             prefetch.next();
         }
     }
@@ -189,15 +226,29 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
         for (int64_t i = 0; i < tilesOfLine; ++i) {
             const int64_t row = block.rows * i / tilesOfLine;
             const int64_t rows = block.rows * (i + 1) / tilesOfLine - row;
-            kTiles<kV, Weight>[static_cast<size_t>(rows - 1)]({.block = block,
-                                                               .a = a + row * block.aRow,
-                                                               .panels = panels,
-                                                               .panelLength = panelLength,
-                                                               .c = c + row * block.cRow,
-                                                               .last = last,
-                                                               .prefetch = prefetch});
+            kTiles<kV, kNarrow, Weight>[static_cast<size_t>(rows - 1)]({.block = block,
+                                                                        .a = a + row * block.aRow,
+                                                                        .panels = panels,
+                                                                        .panelLength = panelLength,
+                                                                        .c = c + row * block.cRow,
+                                                                        .last = last,
+                                                                        .prefetch = prefetch});
             prefetch.next();
         }
+    }
+}
+
+// The same, with a narrow vector where that is enough for the last columns.
+template <int kV, typename Weight>
+void computeFitting(const FloatBlock& block, int64_t column, const float* panels,
+                    size_t panelLength) {
+    constexpr bool kMayBeNarrow = kHasNarrow && std::is_same_v<Weight, float>;
+    const int64_t rest =
+            block.columns - column - (kV - 1) * static_cast<int64_t>(hn::Lanes(kFloats));
+    if (kMayBeNarrow && rest <= static_cast<int64_t>(hn::Lanes(kNarrowFloats))) {
+        computePanels<kV, kMayBeNarrow, Weight>(block, column, panels, panelLength);
+    } else {
+        computePanels<kV, false, Weight>(block, column, panels, panelLength);
     }
 }
 
@@ -209,13 +260,13 @@ void computeWith(const FloatBlock& block, size_t panelLength) {
         const int64_t vectors = (block.columns - column + lanes - 1) / lanes;
         int64_t done = 1;
         if (block.rows <= kFewRows && vectors >= kVectorsOfFew) {
-            computePanels<kVectorsOfFew, Weight>(block, column, panels, panelLength);
+            computePanels<kVectorsOfFew, false, Weight>(block, column, panels, panelLength);
             done = kVectorsOfFew;
         } else if (vectors >= kVectors) {
-            computePanels<kVectors, Weight>(block, column, panels, panelLength);
+            computeFitting<kVectors, Weight>(block, column, panels, panelLength);
             done = kVectors;
         } else {
-            computePanels<1, Weight>(block, column, panels, panelLength);
+            computeFitting<1, Weight>(block, column, panels, panelLength);
         }
         column += done * lanes;
         panels += static_cast<size_t>(done) * panelLength;
