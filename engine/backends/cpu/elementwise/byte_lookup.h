@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes through a table of all their results (numerics/byte_tables.h).
+// Bytes through a table of all their results (numerics/byte_tables.h), or to the sum of what a
+// table has for them.
 
 #pragma once
 
