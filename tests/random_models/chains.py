@@ -107,7 +107,7 @@ def _residual(chain: Chain) -> pb.TestCase:
 
 def _inverted_residual(chain: Chain) -> pb.TestCase:
     channels, expanded = 16, 96
-    side = chain.sketch.pick((20, 40))
+    side = chain.sketch.pick((14, 20, 40))
     x = chain.input(1, side, side, channels)
     first = chain.sketch.pick((1, 3))
     y = chain.add("RELU6", [chain.convolution(x, (channels, expanded), first)])

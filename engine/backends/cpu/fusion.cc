@@ -9,6 +9,7 @@
 
 #include "engine/backends/cpu/depthwise/expanded_depthwise.h"
 #include "engine/backends/cpu/depthwise/inverted_residual.h"
+#include "engine/backends/cpu/depthwise/residual_by_channels.h"
 #include "engine/backends/cpu/products/scaled_product.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/plan/piece_readers.h"
@@ -85,6 +86,18 @@ std::optional<FusedStep> expandedFrom(const Graph& graph, const Piece& piece,
         return std::nullopt;
     }
     nodes.push_back(*next);
+    const std::optional<size_t> projection = after(*next);
+    if (projection.has_value() &&
+        paysWithProjection(graph,
+                           {.expansion = graph.node(piece.nodes[expansion]),
+                            .depthwise = graph.node(piece.nodes[*next])},
+                           graph.node(piece.nodes[*projection]), set, threads)) {
+        nodes.push_back(*projection);
+        return FusedStep{.nodes = std::move(nodes),
+                         .compile = [set](const KernelArguments& arguments) {
+                             return compileResidualByChannels(arguments, set);
+                         }};
+    }
     return FusedStep{.nodes = std::move(nodes), .compile = [set](const KernelArguments& arguments) {
                          return compileExpandedDepthwise(arguments, set);
                      }};

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -160,8 +161,11 @@ inline std::vector<double> roundingOf(Model model, const Backend& reference) {
 }
 
 // On every instruction set and with 1 to 4 threads, results are CpuRef's but for rounding, nothing
-// is allocated, and `nodes` nodes are part of a step whose kernel's name has `kernel` in it.
-inline void expectTogether(const Model& model, std::string_view kernel, size_t nodes) {
+// is allocated, and nodesOn(threads) nodes are part of a step whose kernel's name has `kernel` in
+// it.
+template <typename NodesOn>
+requires std::invocable<NodesOn, size_t>
+void expectTogether(const Model& model, std::string_view kernel, NodesOn nodesOn) {
     const auto reference = makeCpuRef();
     const Outcome expected = run(model, build(model, *reference, 2));
     const std::vector<double> roundings = roundingOf(model, *reference);
@@ -175,7 +179,7 @@ inline void expectTogether(const Model& model, std::string_view kernel, size_t n
                                                 return node.kernel.find(kernel) !=
                                                        std::string::npos;
                                             }),
-                      nodes);
+                      nodesOn(threads));
             const Outcome actual = run(model, program);
             EXPECT_EQ(actual.allocations, 0U);
             for (size_t i = 0; i < expected.outputs.size(); ++i) {
@@ -184,6 +188,11 @@ inline void expectTogether(const Model& model, std::string_view kernel, size_t n
             }
         }
     }
+}
+
+// The same nodes with any number of threads.
+inline void expectTogether(const Model& model, std::string_view kernel, size_t nodes) {
+    expectTogether(model, kernel, [&](size_t /*threads*/) { return nodes; });
 }
 
 }  // namespace halyard::engine::fused_test

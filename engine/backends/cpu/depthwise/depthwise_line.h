@@ -78,6 +78,7 @@ struct FloatDepthwisePatch {
     float* copy = nullptr;
     ptrdiff_t copyPixel = 0;  // of a copy that is there: elements from a pixel to the next
     float* y = nullptr;       // the first of the lines
+    ptrdiff_t yPixel = 0;     // elements from a pixel to the next; lines follow without a gap
     float low = 0.0F;
     float high = 0.0F;
 

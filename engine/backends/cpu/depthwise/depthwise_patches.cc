@@ -130,6 +130,7 @@ FloatDepthwisePatch DepthwisePatches::patchOf(int64_t unit, const float* x, floa
     patch.endBlock = std::min(place.block + mBlocks, mAllBlocks);
     patch.x = x + place.picture * patch.inputH * patch.inputW * patch.channels;
     patch.y = y + (place.picture * mOutputH + place.line) * patch.outputW * patch.channels;
+    patch.yPixel = patch.channels;
     return patch;
 }
 

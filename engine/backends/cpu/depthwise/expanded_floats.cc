@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/cpu/depthwise/expanded_depthwise.h"
+#include "engine/backends/cpu/depthwise/expanded_floats.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
-#include "engine/backends/cpu/depthwise/expanded_kernel.h"
-#include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/depthwise/expanded_depthwise.h"
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/weights.h"
-#include "engine/numerics/activation_range.h"
+#include "engine/numerics/elements.h"
 
 namespace halyard::engine::cpu {
 namespace {
@@ -30,143 +28,109 @@ ExpandedCosts costsOf(const FloatMatmul& product) {
             .mostTime = kMostUnitOperations};
 }
 
-struct Definition : ExpandedDefinition {
-    RealRange expansionRange;
-    RealRange depthwiseRange;
-    bool mayPad = false;  // with zeros, which any weight may be multiplied with
-};
+constexpr ptrdiff_t kRuns[] = {0};
 
-struct Forms {
-    const FloatMatmul& product;
-    const FloatDepthwise& depthwise;
-};
-
-class ExpandedFloats final : public ExpandedUnits {
-  public:
-    ExpandedFloats(const Forms& forms, const Definition& definition, const ExpandedPicture& picture,
-                   const ExpandedCut& cut)
-        : ExpandedUnits(definition, picture, cut),
-          mProduct(forms.product),
-          mDepthwise(forms.depthwise),
-          mDefinition(definition) {}
-
-    Status create() {
-        HALYARD_ASSIGN_OR_RETURN(
-                mExpanded, mMemory.add(static_cast<size_t>(mCut.length(mPicture)), sizeof(float)));
-        setUnits();
-        return {};
-    }
-
-  private:
-    void expand(const KernelCall& call, const ExpandedUnit& unit,
-                std::byte* memory) const override {
-        const ExpandedPicture& p = mPicture;
-        const ReachedPart part = ReachedPart::of(p, mCut, unit);
-        auto* const to = reinterpret_cast<float*>(memory + mExpanded);
-        part.pad(p, mCut, unit, to, 0.0F);
-        if (part.empty()) {
-            return;
-        }
-        mProduct.compute({.a = call.input(0).as<float>() + inputOffset(unit, part),
-                          .aLine = p.width * p.depth,
-                          .aRow = p.depth,
-                          .runs = kRuns,
-                          .runLength = p.depth,
-                          .lines = part.endLine - part.firstLine,
-                          .rows = part.pixels,
-                          .panels = floatsOf(call, mDefinition.expansionPanels) +
-                                    unit.channel / mProduct.lanes * mProduct.panelLength(p.depth),
-                          .columns = unit.channels,
-                          .c = to + part.offset,
-                          .cLine = part.lineLength,
-                          .cRow = mCut.channels,
-                          .low = mDefinition.expansionRange.low,
-                          .high = mDefinition.expansionRange.high});
-        applyBetween(part, to);
-    }
-
-    void filter(const KernelCall& call, const ExpandedUnit& unit,
-                std::byte* memory) const override {
-        const ExpandedPicture& p = mPicture;
-        auto* const expanded = reinterpret_cast<float*>(memory + mExpanded);
-        const float* const panels = floatsOf(call, mDefinition.depthwisePanels);
-        const int64_t firstBlock = unit.channel / mDepthwise.lanes;
-        if (mDefinition.mayPad) {
-            mDepthwise.computeCopied(
-                    {.side = p.side,
-                     .strideH = p.strideH,
-                     .strideW = p.strideW,
-                     .lines = unit.lines,
-                     .outputW = p.outputWidth,
-                     .channels = p.channels,
-                     .firstBlock = firstBlock,
-                     .endBlock =
-                             firstBlock + (unit.channels + mDepthwise.lanes - 1) / mDepthwise.lanes,
-                     .panels = panels,
-                     .copy = expanded,
-                     .copyPixel = mCut.channels,
-                     .y = call.output(0).as<float>() + outputOffset(unit) - unit.channel,
-                     .low = mDefinition.depthwiseRange.low,
-                     .high = mDefinition.depthwiseRange.high});
-            return;
-        }
-        const int64_t lineLength = p.reachedPixels() * mCut.channels;
-        for (int64_t i = 0; i < unit.lines; ++i) {
-            const int64_t top = (unit.line + i) * p.strideH - p.top;
-            const int64_t firstRow = std::clamp<int64_t>(-top, 0, p.side);
-            const FloatDepthwiseLine line = {
-                    .window = {.filterH = p.side,
-                               .filterW = p.side,
-                               .firstRow = firstRow,
-                               .endRow = std::clamp<int64_t>(p.height - top, firstRow, p.side),
-                               .row = lineLength,
-                               .column = mCut.channels,
-                               .strideW = p.strideW,
-                               .left = p.left,
-                               .inputW = p.width,
-                               .outputW = p.outputWidth,
-                               .firstPixel = 0,
-                               .endPixel = p.outputWidth,
-                               .channels = unit.channels},
-                    .x = expanded + i * p.strideH * lineLength + p.left * mCut.channels,
-                    .xPixel = mCut.channels,
-                    .panels = panels + firstBlock * mDepthwise.panelLength(p.side * p.side),
-                    .y = call.output(0).as<float>() + outputOffset(unit) +
-                         i * p.outputWidth * p.channels,
-                    .yPixel = p.channels,
-                    .low = mDefinition.depthwiseRange.low,
-                    .high = mDefinition.depthwiseRange.high};
-            mDepthwise.compute(line);
-        }
-    }
-
-    static const float* floatsOf(const KernelCall& call, PackedConstant packed) {
-        return reinterpret_cast<const float*>(packed.in(call.constants()).data());
-    }
-
-    static constexpr ptrdiff_t kRuns[] = {0};
-
-    const FloatMatmul& mProduct;
-    const FloatDepthwise& mDepthwise;
-    const Definition& mDefinition;
-    size_t mExpanded = 0;
-};
+const float* floatsOf(const KernelCall& call, PackedConstant packed) {
+    return reinterpret_cast<const float*>(packed.in(call.constants()).data());
+}
 
 }  // namespace
 
-bool floatsPayByChannels(const ExpandedPicture& picture, InstructionSet set) {
-    const FloatMatmul& product = floatMatmul(set);
-    return product.lanes == floatDepthwise(set).lanes &&
-           ExpandedCut::pays(picture, costsOf(product));
+Status ExpandedFloats::create() {
+    HALYARD_ASSIGN_OR_RETURN(
+            mExpanded, mMemory.add(static_cast<size_t>(mCut.length(mPicture)), sizeof(float)));
+    setUnits();
+    return {};
 }
 
-Result<std::unique_ptr<const StepKernel>> compileExpandedFloats(const KernelArguments& arguments,
-                                                                InstructionSet set) {
-    const ExpandedNodes nodes(arguments);
+void ExpandedFloats::expand(const KernelCall& call, const ExpandedUnit& unit,
+                            std::byte* memory) const {
+    const ExpandedPicture& p = mPicture;
+    const ReachedPart part = ReachedPart::of(p, mCut, unit);
+    auto* const to = reinterpret_cast<float*>(memory + mExpanded);
+    part.pad(p, mCut, unit, to, 0.0F);
+    if (part.empty()) {
+        return;
+    }
+    mProduct.compute({.a = call.input(0).as<float>() + inputOffset(unit, part),
+                      .aLine = p.width * p.depth,
+                      .aRow = p.depth,
+                      .runs = kRuns,
+                      .runLength = p.depth,
+                      .lines = part.endLine - part.firstLine,
+                      .rows = part.pixels,
+                      .panels = floatsOf(call, mDefinition.expansionPanels) +
+                                unit.channel / mProduct.lanes * mProduct.panelLength(p.depth),
+                      .columns = unit.channels,
+                      .c = to + part.offset,
+                      .cLine = part.lineLength,
+                      .cRow = mCut.channels,
+                      .low = mDefinition.expansionRange.low,
+                      .high = mDefinition.expansionRange.high});
+    applyBetween(part, to);
+}
+
+void ExpandedFloats::filterTo(const KernelCall& call, const ExpandedUnit& unit, std::byte* memory,
+                              float* y, ptrdiff_t yPixel) const {
+    const ExpandedPicture& p = mPicture;
+    auto* const expanded = reinterpret_cast<float*>(memory + mExpanded);
+    const float* const panels =
+            floatsOf(call, mDefinition.depthwisePanels) +
+            unit.channel / mDepthwise.lanes * mDepthwise.panelLength(p.side * p.side);
+    if (mDefinition.mayPad) {
+        mDepthwise.computeCopied(
+                {.side = p.side,
+                 .strideH = p.strideH,
+                 .strideW = p.strideW,
+                 .lines = unit.lines,
+                 .outputW = p.outputWidth,
+                 .channels = unit.channels,
+                 .firstBlock = 0,
+                 .endBlock = (unit.channels + mDepthwise.lanes - 1) / mDepthwise.lanes,
+                 .panels = panels,
+                 .copy = expanded,
+                 .copyPixel = mCut.channels,
+                 .y = y,
+                 .yPixel = yPixel,
+                 .low = mDefinition.depthwiseRange.low,
+                 .high = mDefinition.depthwiseRange.high});
+        return;
+    }
+    const int64_t lineLength = p.reachedPixels() * mCut.channels;
+    for (int64_t i = 0; i < unit.lines; ++i) {
+        const int64_t top = (unit.line + i) * p.strideH - p.top;
+        const int64_t firstRow = std::clamp<int64_t>(-top, 0, p.side);
+        const FloatDepthwiseLine line = {
+                .window = {.filterH = p.side,
+                           .filterW = p.side,
+                           .firstRow = firstRow,
+                           .endRow = std::clamp<int64_t>(p.height - top, firstRow, p.side),
+                           .row = lineLength,
+                           .column = mCut.channels,
+                           .strideW = p.strideW,
+                           .left = p.left,
+                           .inputW = p.width,
+                           .outputW = p.outputWidth,
+                           .firstPixel = 0,
+                           .endPixel = p.outputWidth,
+                           .channels = unit.channels},
+                .x = expanded + i * p.strideH * lineLength + p.left * mCut.channels,
+                .xPixel = mCut.channels,
+                .panels = panels,
+                .y = y + i * p.outputWidth * yPixel,
+                .yPixel = yPixel,
+                .low = mDefinition.depthwiseRange.low,
+                .high = mDefinition.depthwiseRange.high};
+        mDepthwise.compute(line);
+    }
+}
+
+Result<ExpandedFloatDefinition> ExpandedFloatDefinition::of(const ExpandedNodes& nodes,
+                                                            InstructionSet set) {
     const KernelArguments expansion = nodes.expansion();
     const KernelArguments depthwise = nodes.depthwise();
     const Conv2d& convolution = nodes.convolution();
-    Definition definition;
+    ExpandedFloatDefinition definition;
     const ProductFilter filter = filterOf({.window = &convolution.window},
                                           typeOf(expansion, expansion.node.inputs[1]).shape, 1);
     definition.expansionRange = rangeOf(convolution.activation);
@@ -178,12 +142,27 @@ Result<std::unique_ptr<const StepKernel>> compileExpandedFloats(const KernelArgu
                              packFloatDepthwise(set, definition.depthwise, depthwise));
     nodes.notePacked();
     definition.between = nodes.between(set);
-    definition.epilogue = nodes.epilogue(set);
+    return definition;
+}
+
+bool floatsPayByChannels(const ExpandedPicture& picture, InstructionSet set) {
     const FloatMatmul& product = floatMatmul(set);
+    return product.lanes == floatDepthwise(set).lanes &&
+           ExpandedCut::pays(picture, costsOf(product));
+}
+
+Result<std::unique_ptr<const StepKernel>> compileExpandedFloats(const KernelArguments& arguments,
+                                                                InstructionSet set) {
+    const ExpandedNodes nodes(arguments);
+    HALYARD_ASSIGN_OR_RETURN(ExpandedFloatDefinition definition,
+                             ExpandedFloatDefinition::of(nodes, set));
+    definition.epilogue = nodes.epilogue(set);
+    const auto forms = ExpandedFloatForms::of(set);
     return std::unique_ptr<const StepKernel>(
-            std::make_unique<ExpandedKernel<ExpandedFloats, Forms, Definition>>(
-                    Forms{.product = product, .depthwise = floatDepthwise(set)}, costsOf(product),
-                    std::move(definition), "expanded_depthwise_float", set));
+            std::make_unique<
+                    ExpandedKernel<ExpandedFloats, ExpandedFloatForms, ExpandedFloatDefinition>>(
+                    forms, costsOf(forms.product), std::move(definition),
+                    "expanded_depthwise_float", set));
 }
 
 }  // namespace halyard::engine::cpu

@@ -47,6 +47,12 @@ class ExpandedNodes {
         return Epilogue::of(mStep.graph, last().outputs[0], mStep.others.subspan(mActivates + 1),
                             kInputs, set);
     }
+    // A projection by one pixel, where there is one behind them, and what follows that.
+    const Node& behind() const { return *mStep.others[mActivates + 1]; }
+    Epilogue epilogueBehind(InstructionSet set) const {
+        return Epilogue::of(mStep.graph, behind().outputs[0], mStep.others.subspan(mActivates + 2),
+                            kInputs + 2, set);
+    }
 
   private:
     static constexpr size_t kInputs = 5;  // a picture, and weights and a bias of each

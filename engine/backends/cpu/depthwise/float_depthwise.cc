@@ -186,7 +186,7 @@ void computeBlock(const FloatDepthwisePatch& patch, const float* copy, ptrdiff_t
         for (int64_t pixel = 0; pixel < patch.outputW; ++pixel) {
             storeFirst(keepWithin(filter.sumOf(rows, pixelLength), low, high), kFloats, y, count);
             advance(rows, patch.strideW * pixelLength);
-            y += patch.channels;
+            y += patch.yPixel;
         }
     }
 }
