@@ -286,13 +286,13 @@ class TileProduct {
             const uint8_t* const end = x + rows.runLength;
             if (begins) {
                 begins = false;
-                multiplyStep<kR, kV, true, kStores>(x, w, step);
+                beginStep<kR, kV, kStores>(x, w, step);
                 fetch();
                 x += kTileDepth;
                 w += kTileBytes;
             }
             for (; x < end; x += kTileDepth) {
-                multiplyStep<kR, kV, false, false>(x, w, step);
+                multiplyStep<kR, kV>(x, w, step);
                 fetch();
                 w += kTileBytes;
             }
@@ -347,20 +347,45 @@ class TileProduct {
         ptrdiff_t toRows = 0;  // from the first tile's rows to the second one's
     };
 
-    // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels. kBegins: biases
-    // come first. kStores: tiles have sums of the block before.
-    template <int kR, int kV, bool kBegins, bool kStores>
+    // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels.
+    template <int kR, int kV>
     HWY_INLINE void multiplyStep(const uint8_t* x, const std::byte* w, const Step& step) const {
-        multiplyTile<kR, kV, kBegins, kStores, 0>(x, w, step);
-        multiplyTile<kR, kV, kBegins, kStores, 1>(x, w, step);
-        multiplyTile<kR, kV, kBegins, kStores, 2>(x, w, step);
-        multiplyTile<kR, kV, kBegins, kStores, 3>(x, w, step);
+        // All of them before the first product: where another thread is on the core, loads and
+        // products in turns take a tenth longer.
+        Tiles::template load<4>(x, step.stride);
+        Tiles::template load<6>(w, kTileDepth);
+        if constexpr (kV > 1) {
+            Tiles::template load<7>(w + step.toSecond, kTileDepth);
+        }
+        if constexpr (kR > 1) {
+            Tiles::template load<5>(x + step.toRows, step.stride);
+        }
+        multiplyTile<kR, kV, 0>();
+        multiplyTile<kR, kV, 1>();
+        multiplyTile<kR, kV, 2>();
+        multiplyTile<kR, kV, 3>();
+    }
+    template <int kR, int kV, int kSum>
+    HWY_INLINE void multiplyTile() const {
+        if constexpr (kSum < kR * kV) {
+            Tiles::template multiply<kSigned, kSum, 4 + kSum / kV, 6 + kSum % kV>();
+        }
+    }
+
+    // The first one of a block, whose biases come before. kStores: tiles have sums of the block
+    // before.
+    template <int kR, int kV, bool kStores>
+    HWY_INLINE void beginStep(const uint8_t* x, const std::byte* w, const Step& step) const {
+        beginTile<kR, kV, kStores, 0>(x, w, step);
+        beginTile<kR, kV, kStores, 1>(x, w, step);
+        beginTile<kR, kV, kStores, 2>(x, w, step);
+        beginTile<kR, kV, kStores, 3>(x, w, step);
     }
 
     // One of the tiles of sums. A tile of rows is read for the first of its products, and one of a
     // panel as well.
-    template <int kR, int kV, bool kBegins, bool kStores, int kSum>
-    HWY_INLINE void multiplyTile(const uint8_t* x, const std::byte* w, const Step& step) const {
+    template <int kR, int kV, bool kStores, int kSum>
+    HWY_INLINE void beginTile(const uint8_t* x, const std::byte* w, const Step& step) const {
         constexpr int kRow = kSum / kV;
         constexpr int kColumn = kSum % kV;
         const std::byte* const panel = w + kColumn * step.toSecond;
@@ -368,16 +393,14 @@ class TileProduct {
             storeTile<kSum>();
         }
         if constexpr (kSum < kR * kV) {
-            if constexpr (kBegins) {
-                Tiles::template load<kSum>(panel - kPanelHead, 0);
-            }
+            Tiles::template load<kSum>(panel - kPanelHead, 0);
             if constexpr (kColumn == 0) {
                 Tiles::template load<4 + kRow>(x + kRow * step.toRows, step.stride);
             }
             if constexpr (kRow == 0) {
                 Tiles::template load<6 + kColumn>(panel, kTileDepth);
             }
-            Tiles::template multiply<kSigned, kSum, 4 + kRow, 6 + kColumn>();
+            multiplyTile<kR, kV, kSum>();
         }
     }
 
