@@ -69,7 +69,7 @@ struct FloatDepthwisePatch {
     int64_t inputH = 1, inputW = 1;
     int64_t top = 0, left = 0;  // of the first window in the picture; below 0 in the padding
     int64_t lines = 1, outputW = 1;
-    int64_t channels = 1;  // of the picture
+    int64_t channels = 1;  // of the picture; of a copy that is there, those to compute
     int64_t firstBlock = 0, endBlock = 1;
     const float* x = nullptr;  // the picture
     const float* panels = nullptr;
