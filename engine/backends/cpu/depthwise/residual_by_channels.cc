@@ -25,8 +25,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr ptrdiff_t kRuns[] = {0};
 // Multiply-adds of a thread's channels, at most: some milliseconds.
 constexpr int64_t kMostOperations = int64_t{1} << 26;
-// Parts of the result per thread that are added up at a time.
-constexpr int64_t kPiecesPerThread = 2;
+// The result is finished in so many pieces for each share.
+constexpr int64_t kPiecesPerShare = 2;
 
 // The channels between, one share a thread: whole panels.
 struct ChannelShares {
@@ -37,21 +37,17 @@ struct ChannelShares {
     HALYARD_FIELDS(channels, lanes, count)
 
     static ChannelShares of(int64_t channels, int64_t lanes, size_t threads) {
-        const int64_t panels = (channels + lanes - 1) / lanes;
-        return {.channels = channels,
-                .lanes = lanes,
-                .count = std::clamp<int64_t>(static_cast<int64_t>(threads), 1, panels)};
+        ChannelShares shares = {.channels = channels, .lanes = lanes};
+        shares.count = std::clamp<int64_t>(static_cast<int64_t>(threads), 1, shares.panels());
+        return shares;
     }
+    int64_t panels() const { return (channels + lanes - 1) / lanes; }
     int64_t begin(int64_t share) const {
-        const int64_t panels = (channels + lanes - 1) / lanes;
-        return std::min(panels * share / count * lanes, channels);
+        return std::min(panels() * share / count * lanes, channels);
     }
     int64_t length(int64_t share) const { return begin(share + 1) - begin(share); }
-    // No share is longer than the last one.
-    int64_t longest() const {
-        const int64_t panels = (channels + lanes - 1) / lanes;
-        return std::min((panels + count - 1) / count * lanes, channels);
-    }
+    // At most; the last panel may have fewer channels than lanes.
+    int64_t longest() const { return std::min((panels() + count - 1) / count * lanes, channels); }
 };
 
 // The projection's panels, for each share those of its channels: [share][panel][bias, then each
@@ -147,7 +143,7 @@ class ShapedResidualByChannels final : public ShapedKernel {
                         compute(call, share, call.memoryOf(worker), parts + share * length());
                     }
                 }));
-        const int64_t pieces = shares.count * kPiecesPerThread;
+        const int64_t pieces = shares.count * kPiecesPerShare;
         return call.inParallel(
                 pieces, length() / pieces, [&](int64_t begin, int64_t end, size_t /*worker*/) {
                     finish(call, pixels() * begin / pieces, pixels() * end / pieces, parts);
