@@ -199,6 +199,13 @@ _TYPES = "float32,quant8_signed"
     metavar="LIST",
     help="The cores that all engines, and what burns, have; 0,1 for instance. Left out: all.",
 )
+@click.option(
+    "--same-core",
+    "same_core",
+    is_flag=True,
+    help="With one thread all engines have the same core in a round, and the next one in the next "
+    "round: for machines whose cores others use, too.",
+)
 @click.option("--profile", is_flag=True, help="Tell what each node takes, once all are timed.")
 @json_option
 @click.option(
@@ -246,6 +253,7 @@ def bench(
     clients: str | None,
     burn: int,
     cpus: str | None,
+    same_core: bool,
     profile: bool,
     json_path: Path | None,
     csv_path: Path | None,
@@ -294,6 +302,7 @@ def bench(
             "--clients": clients,
             "--burn": burn,
             "--cpus": cpus,
+            "--same-core": same_core,
             "--profile": profile,
             "--standing": standing_folder,
         }
@@ -305,6 +314,7 @@ def bench(
             "--peers": peer_names,
             "--clients": clients,
             "--burn": burn,
+            "--same-core": same_core,
             "--profile": profile,
             "--relaxed": relaxed,
             "--standing": standing_folder,
@@ -340,6 +350,8 @@ def bench(
             for option, words in (("--a", words_a), ("--b", words_b))
         ]
         chosen = []
+    if same_core and 1 not in counts:
+        raise ConfigError("--same-core is for one thread: --threads 1")
     if is_here and words_a is None:
         counts, left_out = cpu_cores.enough_for(counts, cores)
         if left_out:
@@ -359,6 +371,7 @@ def bench(
                 timing.runs,
                 fast_math=fast_math,
                 burners=burn,
+                same_core=same_core,
                 types_required=types_asked,
                 site=site,
                 properties=device.properties(),
@@ -382,6 +395,7 @@ def bench(
                         profile=profile,
                         clients=client_counts,
                         burners=burners,
+                        same_core=machine.cores() if same_core else (),
                         site=site,
                         gate=gate,
                         sustained_s=sustained,

@@ -3,6 +3,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from halyard import delimited, machine
 from halyard.bench.benchmark import Benchmark
+from halyard.bench.cores import CoreTurns
 from halyard.bench.results import ModelResult
 from halyard.bench.table import print_model, print_nodes
 from halyard.cli import cli
@@ -217,6 +219,59 @@ def test_an_engine_is_stopped_between_its_turns(outputs: Path) -> None:
         assert state_of(process) == "T"
         assert process.time(3, 1) == [1_500_000] * 3
         assert state_of(process) == "T"
+
+
+@pytest.mark.parametrize(("many", "rounds"), [(1, 10), (3, 12), (8, 16), (16, 16)])
+def test_each_core_has_its_turn_as_often(many: int, rounds: int) -> None:
+    turns = CoreTurns(range(many))
+    assert turns.rounds == rounds
+    cores = [turns.of_round(number) for number in range(rounds)]
+    assert cores[: many + 1] == [*range(many), 0][:rounds]
+    assert {cores.count(core) for core in range(many)} == {rounds // many}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_all_engines_of_one_thread_have_the_same_core_in_a_round(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    moved: list[tuple[str, Sequence[int]]] = []
+    monkeypatch.setattr(
+        EngineProcess, "keep_to", lambda self, cores: moved.append((self._name, cores))
+    )
+    benchmark = Benchmark(
+        Terminal(Console(file=io.StringIO())), [fake(outputs)], ("CpuRef",), 50, same_core=(5, 6)
+    )
+    with workload() as work:
+        result = benchmark.measure(SUBJECT, work, threads)
+    assert not result.ours.failed
+    if threads > 1:
+        assert not moved
+        return
+    assert len(moved) == 2 * 10 + 2
+    for number in range(10):
+        turns = moved[2 * number : 2 * number + 2]
+        assert {name for name, _ in turns} == {"Fake", "Halyard"}
+        assert {tuple(cores) for _, cores in turns} == {(5 + number % 2,)}
+    assert [cores for _, cores in moved[20:]] == [(5, 6)] * 2, "all of them afterwards"
+
+
+def test_all_threads_of_an_engine_keep_to_its_cores() -> None:
+    core = max(os.sched_getaffinity(0))
+    with workload() as work, HalyardProcess(DriverOptions(["CpuAcc"], 3)).prepare(work) as process:
+        process.prepared()
+        process.keep_to([core])
+        threads = Path(f"/proc/{process._process.pid}/task")
+        ids = [int(thread.name) for thread in threads.iterdir()]
+        assert len(ids) >= 3
+        assert {tuple(os.sched_getaffinity(thread)) for thread in ids} == {(core,)}
+        assert all(time > 0 for time in process.time(4, 2))
+
+
+def test_a_dead_engine_needs_no_cores(outputs: Path) -> None:
+    with EngineProcess("Fake", fake(outputs, "dies").command(Path(), Path(), 1)) as process:
+        with pytest.raises(EngineDied):
+            process.prepared()
+        process.keep_to([max(os.sched_getaffinity(0))])
 
 
 def state_of(process: EngineProcess) -> str:
@@ -513,6 +568,8 @@ def test_ours_that_disagrees_fails_the_command(
         (["--runs", "0"], "--runs"),
         (["--clients", "0"], "--clients takes numbers from 1 to 32, not '0'"),
         (["--cpus", "x"], "--cpus takes numbers from 0 to 1023, not 'x'"),
+        (["--same-core", "--threads", "2,4"], "--same-core is for one thread: --threads 1"),
+        (["--same-core", "--device", "vm"], "--same-core is for this machine: --device host"),
         (["--burn", "-1"], "--burn"),
         (["--json", "/nowhere/at/all"], "is not a folder"),
     ],

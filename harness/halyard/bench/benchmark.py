@@ -14,6 +14,7 @@ from halyard.bench import clients, sustained, turns
 from halyard.bench.burners import Burners
 from halyard.bench.checks import compared, judge_placement, take_prepared
 from halyard.bench.clients import ManyClients
+from halyard.bench.cores import CoreTurns
 from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult, begun
 from halyard.bench.site import Site
 from halyard.bench.turns import Amount
@@ -56,6 +57,7 @@ class Benchmark:
     profile: bool = False  # also what each node takes, once all times are taken
     clients: Sequence[int] = ()  # also so many clients at the same time
     burners: Burners | None = None  # that burn while anything is timed
+    same_core: Sequence[int] = ()  # of these, all engines of one thread have the same in a round
     site: Site | None = None  # where ours runs; None: in a process here
     gate: Gate = field(default_factory=Gate)  # before anything is timed
     sustained_s: float = 0.0  # also a load of so many seconds
@@ -179,7 +181,13 @@ class Benchmark:
                     continue
                 engines[name].warmup_ms = [timing.wall_ns / 1e6 for timing in timings]
                 milliseconds[name] = statistics.median(engines[name].warmup_ms)
-            rounds = turns.plan(milliseconds, Amount(self.runs, self.least_s, self.most_s))
+            is_same = self.same_core and result.threads == 1
+            cores = CoreTurns(self.same_core) if is_same else None
+            rounds = turns.plan(
+                milliseconds,
+                Amount(self.runs, self.least_s, self.most_s),
+                cores.rounds if cores is not None else turns.ROUNDS,
+            )
             for number, round_turns in enumerate(rounds):
                 for turn in round_turns:
                     engine = engines[turn.engine]
@@ -187,6 +195,8 @@ class Benchmark:
                         continue
                     text = f"round {number + 1} of {len(rounds)}, {engine.title}"
                     step.share(number, len(rounds), text)
+                    if cores is not None:
+                        processes[turn.engine].keep_to([cores.of_round(number)])
                     time.sleep(_GAP)
                     expected = milliseconds[turn.engine] * (turn.count + turn.warmup) / 100
                     try:
@@ -197,6 +207,8 @@ class Benchmark:
                         engine.fail(str(error))
                     else:
                         engine.take(times)
+            for process in processes.values() if cores is not None else ():
+                process.keep_to(self.same_core)
             step.failed = result.ours.failed
             ratio = result.ratio_to_best_peer
             best = result.best_peer

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from halyard import machine
 from halyard.bench.ratios import threads
+from halyard.bench.turns import ROUNDS
 from halyard.errors import ConfigError
 
 
@@ -33,6 +36,23 @@ def enough_for(counts: Sequence[int], cores: Sequence[int]) -> tuple[list[int], 
         return fitting, ""
     words = [*map(str, others[:-1]), threads(others[-1])]
     return fitting, f"Left out: {', '.join(words)}; {here}."
+
+
+@dataclass(frozen=True)
+class CoreTurns:
+    """All engines have the same core in a round, and the next one in the next round: one whose core
+    other programs use more does no worse than others. For engines of one thread: of several some
+    would have to share a core, by chance."""
+
+    cores: Sequence[int]
+
+    def of_round(self, number: int) -> int:
+        return self.cores[number % len(self.cores)]
+
+    @property
+    def rounds(self) -> int:
+        """So many that each core comes as often."""
+        return math.ceil(ROUNDS / len(self.cores)) * len(self.cores)
 
 
 @contextmanager

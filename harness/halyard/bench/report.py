@@ -35,6 +35,7 @@ class Report:
     runs: int
     fast_math: bool = False  # ours may give rougher results
     burners: int = 0
+    same_core: bool = False  # in a round, for all engines of one thread
     types_required: bool = False  # a model that does not come in a type is a failure
     site: Site | None = None  # where ours runs
     properties: Mapping[str, str] = field(default_factory=dict)  # of the device there
@@ -83,6 +84,7 @@ class Report:
             fast_math=self.fast_math,
             runs=self.runs,
             burners=self.burners,
+            same_core=self.same_core,
             peers=[
                 bench.Peer(
                     name=entry.peer.name,

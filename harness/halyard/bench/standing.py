@@ -44,6 +44,7 @@ def of(document: Bench) -> Standing:
         features=machine.features,
         architecture=machine.architecture,
         cpus=machine.cpus,
+        same_core=document.same_core,
         backends=document.backends,
         fast_math=document.fast_math,
         peers={

@@ -96,7 +96,7 @@ class Timed:
             "build of the device": _build(document.device),
             "target": document.target,
             "processor": document.machine.cpu,
-            "set of cores": ",".join(map(str, document.machine.cpus)),
+            "set of cores": _cores(document.machine.cpus, same=document.same_core),
             "number of burners": str(document.burners),
             **_choices(document.backends, fast_math=document.fast_math),
         }
@@ -116,7 +116,7 @@ class Timed:
     def _of_standing(cls, kept: Standing) -> Self:
         facts = {
             "processor": kept.cpu,
-            "set of cores": ",".join(map(str, kept.cpus)),
+            "set of cores": _cores(kept.cpus, same=kept.same_core),
             **_choices(kept.backends, fast_math=kept.fast_math),
         }
         models = {
@@ -127,6 +127,10 @@ class Timed:
         }
         versions = {name: peer.version for name, peer in kept.peers.items()}
         return cls(facts, models, versions, on_gpu=_on_gpu(kept.backends))
+
+
+def _cores(cores: Sequence[int], *, same: bool) -> str:
+    return ",".join(map(str, cores)) + (", the same for one thread" if same else "")
 
 
 def _choices(backends: Sequence[str], *, fast_math: bool) -> dict[str, str]:

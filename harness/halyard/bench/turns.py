@@ -54,12 +54,14 @@ class Amount:
         return min(wanted, max(affordable, _LEAST_RUNS))
 
 
-def plan(milliseconds: Mapping[str, float], amount: Amount) -> list[list[Turn]]:
+def plan(
+    milliseconds: Mapping[str, float], amount: Amount, rounds_at_most: int = ROUNDS
+) -> list[list[Turn]]:
     """The rounds, from how long one execution of each engine takes. An engine that runs less often
     than there are rounds misses some."""
     engines = list(milliseconds)
     runs = {engine: amount.of(each) for engine, each in milliseconds.items()}
-    count = min(ROUNDS, max(runs.values(), default=0))
+    count = min(rounds_at_most, max(runs.values(), default=0))
     rounds = []
     for number in range(count):
         turns = []

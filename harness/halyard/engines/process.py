@@ -86,6 +86,18 @@ class EngineProcess(Served):
     def _rest(self) -> None:
         self._signal(signal.SIGSTOP)
 
+    def keep_to(self, cores: Sequence[int]) -> None:
+        """All of its threads. One that ends meanwhile needs none."""
+        threads = Path(f"/proc/{self._process.pid}/task")
+        done: set[int] = set()
+        with contextlib.suppress(FileNotFoundError):
+            # A thread that one of them began before it was moved has that one's old cores.
+            while left := {int(thread.name) for thread in threads.iterdir()} - done:
+                for thread in left:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.sched_setaffinity(thread, cores)
+                done |= left
+
     def close(self) -> None:
         """Ends it, whatever it does."""
         if self._process.poll() is None:

@@ -61,6 +61,10 @@ class Served(Prepared):
         """It has nothing to do until the next command."""
         return
 
+    def keep_to(self, cores: Sequence[int]) -> None:  # noqa: ARG002
+        """Only these, from now on, where it is a process of this machine."""
+        return
+
     @property
     def tensors(self) -> Tensors:
         return self._tensors

@@ -157,7 +157,8 @@ class Pair(Record, frozen=True, kw_only=True):
 
 
 class Bench(Document, frozen=True, kw_only=True):
-    """`version`: Halyard's, if the package is installed."""
+    """`version`: Halyard's, if the package is installed. `same_core`: engines of one thread had
+    the same one in a round."""
 
     date: str
     version: str = ""
@@ -169,6 +170,7 @@ class Bench(Document, frozen=True, kw_only=True):
     fast_math: bool
     runs: int
     burners: int
+    same_core: bool = False
     peers: list[Peer]
     ok: bool
     complete: bool

@@ -26,7 +26,8 @@ class Row(Record, frozen=True, kw_only=True):
 
 
 class Standing(Document, frozen=True, kw_only=True):
-    """`version` is that of Halyard; `cpus` are those that engines had; `peers` go by name."""
+    """`version` is that of Halyard; `cpus` are those that engines had, and with `same_core`, of
+    one thread, the same of them in a round; `peers` go by name."""
 
     date: str
     version: str
@@ -34,6 +35,7 @@ class Standing(Document, frozen=True, kw_only=True):
     features: list[str]
     architecture: str
     cpus: list[int]
+    same_core: bool = False
     backends: list[str]
     fast_math: bool
     peers: dict[str, Peer]
