@@ -196,6 +196,17 @@ TEST_P(TileProducts, OfStridesAreTheReferences) {
     check({.height = 21, .width = 23, .depth = 3, .channels = 32, .side = 7, .stride = 2});
 }
 
+// For three tiles and for four, which are multiplied at once, and by more rows than lie next to the
+// registers then.
+TEST_P(TileProducts, OfTallTilesAreTheReferences) {
+    for (const int32_t height : {3, 4, 5}) {
+        SCOPED_TRACE(height);
+        check({.height = height, .width = 12, .depth = 64, .channels = 150});
+        check({.height = height, .width = 12, .depth = 72, .channels = 150});
+    }
+    check({.height = 6, .width = 8, .depth = 960, .channels = 40});
+}
+
 TEST_P(TileProducts, OfGroupsInPlaceAreTheReferences) {
     check({.height = 6, .width = 7, .depth = 128, .channels = 40, .side = 3, .groups = 2});
 }

@@ -31,8 +31,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A group is up to two tiles of rows by four of columns: 64 bytes of each row.
-constexpr int64_t kGroupTiles = 2;
+// A group is up to four tiles of rows by four of columns: 64 bytes of each row.
+constexpr int64_t kGroupTiles = 4;
 constexpr int64_t kGroupRows = kGroupTiles * kTileRows;
 constexpr int64_t kGroupColumns = kTileGroupColumns;
 constexpr int64_t kGroupPanels = kGroupColumns / kTileColumns;

@@ -33,6 +33,11 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Tiles of rows that may be multiplied with a panel at once, and one less; their bytes at most; and
+// how far ahead of them the panel is then fetched, to the first cache.
+constexpr int64_t kTallTiles = 4;
+constexpr int64_t kTallBytes = int64_t{42} << 10;
+constexpr int64_t kTallAhead = int64_t{4} << 10;
 // Panels that stay in the second cache while rows go by.
 constexpr int64_t kChunkBytes = int64_t{96} << 10;
 // All panels that stay there from rows to rows.
@@ -112,6 +117,10 @@ class TileProduct {
     void multiply(const Rows& rows) {
         const int64_t tiles = (rows.count + kTileRows - 1) / kTileRows;
         const int64_t panels = kTilePanels.panels(mMatrix.columns);
+        if (isTall(rows, tiles)) {
+            multiplyTall(rows, tiles, panels);
+            return;
+        }
         const int64_t inChunk =
                 std::max<int64_t>(kChunkBytes / mPanelBytes / kGroupPanels, 1) * kGroupPanels;
         for (int64_t chunk = 0; chunk < panels; chunk += inChunk) {
@@ -124,6 +133,25 @@ class TileProduct {
             if (tile < tiles) {
                 multiplyRows<1>(rows, tile, chunk, end);
             }
+        }
+    }
+
+    // Whether all rows are multiplied with each panel at once, so that weights are read once: where
+    // these come from beyond the second cache, that is what takes the time. The first cache has to
+    // keep the rows meanwhile.
+    static bool isTall(const Rows& rows, int64_t tiles) {
+        const int64_t bytes =
+                (rows.count - 1) * rows.stride + std::ranges::max(rows.runs) + rows.runLength;
+        return (tiles == kTallTiles || tiles == kTallTiles - 1) && bytes <= kTallBytes;
+    }
+
+    // A function of its own: what multiply() calls is then still part of it.
+    HWY_NOINLINE void multiplyTall(const Rows& rows, int64_t tiles, int64_t panels) {
+        mAheadEnd = mMatrix.panels + panels * mPanelBytes + mBlock.bytesBehind;
+        if (tiles == kTallTiles) {
+            multiplyRows<kTallTiles>(rows, 0, 0, panels);
+        } else {
+            multiplyRows<kTallTiles - 1>(rows, 0, 0, panels);
         }
     }
 
@@ -143,7 +171,7 @@ class TileProduct {
     }
 
     template <int kR>
-    void multiplyRows(const Rows& rows, int64_t tile, int64_t panel, int64_t end) {
+    HWY_INLINE void multiplyRows(const Rows& rows, int64_t tile, int64_t panel, int64_t end) {
         Lefts a = {};
         bool isWhole = true;
         for (int r = 0; r < kR; ++r) {
@@ -222,7 +250,14 @@ class TileProduct {
     template <int kR>
     HWY_INLINE void computeGroup(const Rows& rows, const Lefts& a, int64_t panel, int64_t end) {
         const SumsGroup group = groupOf<kR>(panel, end);
-        if (panel + 2 <= end) {
+        if constexpr (kR > 2) {
+            computeBlock<kR, 1, false>(rows, a, panel);
+            noteTiles<kR, 1>(mSums);
+            for (int64_t i = 1; panel + i < end; ++i) {
+                computeBlock<kR, 1, true>(rows, a, panel + i);
+                noteTiles<kR, 1>(mSums + i * group.panelInts);
+            }
+        } else if (panel + 2 <= end) {
             computeBlock<kR, 2, false>(rows, a, panel);
             noteTiles<kR, 2>(mSums);
             if (panel + 4 <= end) {
@@ -270,11 +305,20 @@ class TileProduct {
     HWY_INLINE void computeBlock(const Rows& rows, const Lefts& a, int64_t panel) {
         const std::byte* w = mMatrix.panels + panel * mPanelBytes + kPanelHead;
         Step step = {.stride = rows.stride, .toSecond = mPanelBytes};
-        if constexpr (kR > 1) {
-            step.toRows = a[1] - a[0];
+        for (size_t r = 1; r < kR; ++r) {
+            step.toRows[r] = a[r] - a[0];
         }
         const std::byte* ahead = mAhead;
         const auto fetch = [&]() HWY_ATTR __attribute__((always_inline)) {
+            if constexpr (kR > 2) {
+                if (w + kTallAhead < mAheadEnd) {
+                    HALYARD_UNROLL
+                    for (int64_t i = 0; i < kTileBytes; i += kLine) {
+                        __builtin_prefetch(w + kTallAhead + i, 0, 3);
+                    }
+                }
+                return;
+            }
             for (int64_t i = 0; i < mAheadStep && ahead < mAheadEnd; i += kLine) {
                 __builtin_prefetch(ahead, 0, 2);
                 ahead += kLine;
@@ -344,12 +388,21 @@ class TileProduct {
     struct Step {
         ptrdiff_t stride = 0;
         int64_t toSecond = 0;  // from a panel to the next
-        ptrdiff_t toRows = 0;  // from the first tile's rows to the second one's
+        // From the first tile's rows to those of each.
+        std::array<ptrdiff_t, kGroupTiles> toRows = {};
     };
 
     // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels.
     template <int kR, int kV>
     HWY_INLINE void multiplyStep(const uint8_t* x, const std::byte* w, const Step& step) const {
+        if constexpr (kR > 2) {
+            Tiles::template load<6>(w, kTileDepth);
+            multiplyRowsTile<kR, 0>(x, step);
+            multiplyRowsTile<kR, 1>(x, step);
+            multiplyRowsTile<kR, 2>(x, step);
+            multiplyRowsTile<kR, 3>(x, step);
+            return;
+        }
         // All of them before the first product: where another thread is on the core, loads and
         // products in turns take a tenth longer.
         Tiles::template load<4>(x, step.stride);
@@ -358,7 +411,7 @@ class TileProduct {
             Tiles::template load<7>(w + step.toSecond, kTileDepth);
         }
         if constexpr (kR > 1) {
-            Tiles::template load<5>(x + step.toRows, step.stride);
+            Tiles::template load<5>(x + step.toRows[1], step.stride);
         }
         multiplyTile<kR, kV, 0>();
         multiplyTile<kR, kV, 1>();
@@ -368,9 +421,19 @@ class TileProduct {
     template <int kR, int kV, int kSum>
     HWY_INLINE void multiplyTile() const {
         if constexpr (kSum < kR * kV) {
-            Tiles::template multiply<kSigned, kSum, 4 + kSum / kV, 6 + kSum % kV>();
+            Tiles::template multiply<kSigned, kSum, rowTile(kSum / kV), 6 + kSum % kV>();
         }
     }
+    // Of a block of one panel, whose weights are loaded.
+    template <int kR, int kRow>
+    HWY_INLINE void multiplyRowsTile(const uint8_t* x, const Step& step) const {
+        if constexpr (kRow < kR) {
+            Tiles::template load<rowTile(kRow)>(x + step.toRows[kRow], step.stride);
+            multiplyTile<kR, 1, kRow>();
+        }
+    }
+    // The tile that has the rows of a block's so many-th: there are two for all of them.
+    static constexpr int rowTile(int row) { return 4 + row % 2; }
 
     // The first one of a block, whose biases come before. kStores: tiles have sums of the block
     // before.
@@ -395,7 +458,7 @@ class TileProduct {
         if constexpr (kSum < kR * kV) {
             Tiles::template load<kSum>(panel - kPanelHead, 0);
             if constexpr (kColumn == 0) {
-                Tiles::template load<4 + kRow>(x + kRow * step.toRows, step.stride);
+                Tiles::template load<rowTile(kRow)>(x + step.toRows[kRow], step.stride);
             }
             if constexpr (kRow == 0) {
                 Tiles::template load<6 + kColumn>(panel, kTileDepth);

@@ -66,9 +66,9 @@ inline int64_t copyPitch(int64_t depth) {
     return depth % (8 * kTileDepth) == 0 ? depth + kTileDepth : depth;
 }
 
-// What a product needs memory for: a group of sums of two by four tiles, two tiles of sums of rows,
-// rows that are copied, and how one is: so many numbers for each vector or part of one.
-inline constexpr int64_t kTileSumsBytes = 11 * kTileBytes;
+// What a product needs memory for: a group of sums of four by four tiles, four tiles of sums of
+// rows, rows that are copied, and how one is: so many numbers for each vector or part of one.
+inline constexpr int64_t kTileSumsBytes = 21 * kTileBytes;
 inline constexpr int64_t kCopyPartBytes = 24;
 inline int64_t tileMemoryBytes(int64_t rowsAtOnce, int64_t depth, int64_t runs) {
     // The last copy of a run writes a whole vector.
