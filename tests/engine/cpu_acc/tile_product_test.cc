@@ -73,6 +73,7 @@ struct Picture {
     int32_t side = 1;  // of the filter
     int32_t stride = 1;
     int32_t groups = 1;
+    int32_t dilation = 1;
 };
 
 Layer layerOf(RandomValues& random, const TypesCase& types, const Picture& picture) {
@@ -80,7 +81,9 @@ Layer layerOf(RandomValues& random, const TypesCase& types, const Picture& pictu
     Layer layer;
     layer.descriptor = Conv2d{.window = {.padding = PaddingScheme::SAME,
                                          .strideH = picture.stride,
-                                         .strideW = picture.stride},
+                                         .strideW = picture.stride,
+                                         .dilationH = picture.dilation,
+                                         .dilationW = picture.dilation},
                               .groups = picture.groups,
                               .activation = static_cast<Activation>(random.integer(0, 3))};
     tensors.x.shape = {picture.batches, picture.height, picture.width, picture.depth};
@@ -194,6 +197,33 @@ TEST_P(TileProducts, OfStridesAreTheReferences) {
     check({.height = 14, .width = 14, .depth = 64, .channels = 40, .stride = 2});
     check({.height = 15, .width = 13, .depth = 64, .channels = 48, .side = 3, .stride = 2});
     check({.height = 21, .width = 23, .depth = 3, .channels = 32, .side = 7, .stride = 2});
+}
+
+// Of whole tiles of depth, so that strips have phases.
+TEST_P(TileProducts, OfPhasesAreTheReferences) {
+    check({.height = 13, .width = 14, .depth = 64, .channels = 33, .side = 3, .stride = 2});
+    check({.batches = 2,
+           .height = 16,
+           .width = 19,
+           .depth = 64,
+           .channels = 24,
+           .side = 5,
+           .stride = 3});
+    check({.height = 9,
+           .width = 17,
+           .depth = 128,
+           .channels = 40,
+           .side = 3,
+           .stride = 2,
+           .groups = 2});
+    check({.height = 19,
+           .width = 18,
+           .depth = 64,
+           .channels = 20,
+           .side = 3,
+           .stride = 2,
+           .dilation = 3});
+    check({.height = 40, .width = 40, .depth = 64, .channels = 16, .side = 2, .stride = 2});
 }
 
 // For three tiles and for four, which are multiplied at once, and by more rows than lie next to the

@@ -33,7 +33,10 @@ struct ProductTraits {
     // those in their caches: so rows are cut rather than columns, each of which reads all rows.
     int64_t smallTileRows = 0;
     int64_t smallTileColumns = 0;
-    int64_t runMultiple = 1;    // a run's length is a multiple of this, padded by the strip
+    int64_t runMultiple = 1;  // a run's length is a multiple of this, padded by the strip
+    // Where a pixel has a multiple of so many channels, a strip has pixels and lines of strides by
+    // phases, so that rows lie next to each other; 0: never.
+    int64_t phaseMultiple = 0;
     size_t elementBytes = 4;    // of the left matrix
     bool alwaysStrip = false;   // the input is not what the product reads
     bool readsResults = false;  // once more, when a unit is done

@@ -42,12 +42,19 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
     plan.mBatches = s.batches;
     const int64_t groupDepth = s.groupDepth();
     plan.mGroupColumns = s.groupColumns();
+    // Phases that no tap looks at would be copied for nothing.
+    if (traits.phaseMultiple > 0 && groupDepth % traits.phaseMultiple == 0 &&
+        s.strideH <= s.filterH && s.strideW <= s.filterW) {
+        plan.mPhasesH = s.strideH;
+        plan.mPhasesW = s.strideW;
+    }
+    const bool hasPhases = plan.mPhasesH > 1 || plan.mPhasesW > 1;
     // Neighbouring taps are neighbours in memory, too, where they take all channels.
-    const bool merged = s.groups == 1 && s.dilationW == 1;
+    const bool merged = s.groups == 1 && s.dilationW == 1 && plan.mPhasesW == 1;
     const int64_t taps = merged ? s.filterH : s.filterH * s.filterW;
     const int64_t run = merged ? s.filterW * groupDepth : groupDepth;
     plan.mRunLength = roundUp(run, traits.runMultiple);
-    plan.mUsesStrip = traits.alwaysStrip || !staysInside(s) || plan.mRunLength != run;
+    plan.mUsesStrip = traits.alwaysStrip || hasPhases || !staysInside(s) || plan.mRunLength != run;
 
     const ProductCut cut = cutProduct(s, traits, taps * plan.mRunLength);
     plan.mLinesPerUnit = cut.lines;
@@ -61,35 +68,38 @@ Result<ProductPlan> ProductPlan::create(const ProductShape& shape, const Product
 
     int64_t lineStride = s.inputW * s.inputC;
     if (plan.mUsesStrip) {
-        const int64_t width =
-                (plan.mRowsPerUnit - 1) * s.strideW + (s.filterW - 1) * s.dilationW + 1;
-        const int64_t lines =
-                (plan.mLinesPerUnit - 1) * s.strideH + (s.filterH - 1) * s.dilationH + 1;
+        const int64_t lines = plan.stripLines(plan.mLinesPerUnit);
         // Behind the last pixel, what pads a run may be read.
-        plan.mStripRow = roundUp(width * s.inputC + plan.mRunLength - run, traits.runMultiple);
+        plan.mStripRow =
+                roundUp(plan.stripWidth(plan.mRowsPerUnit) * s.inputC + plan.mRunLength - run,
+                        traits.runMultiple);
         const std::optional<size_t> length =
-                checkedMultiply(static_cast<size_t>(plan.mStripRow), static_cast<size_t>(lines));
+                checkedMultiply(static_cast<size_t>(plan.mStripRow),
+                                static_cast<size_t>(lines * plan.mPhasesH * plan.mPhasesW));
         if (!length.has_value() || !checkedMultiply(*length, traits.elementBytes).has_value()) {
             return outOfReach("its copy of the input is out of reach");
         }
         plan.mStripLength = *length;
+        plan.mPhaseLength = plan.mStripRow * lines;
         lineStride = plan.mStripRow;
     }
-    plan.mALine = s.strideH * lineStride;
-    plan.mARow = s.strideW * s.inputC;
+    plan.mALine = s.strideH / plan.mPhasesH * lineStride;
+    plan.mARow = s.strideW / plan.mPhasesW * s.inputC;
     for (int64_t i = 0; i < s.filterH; ++i) {
-        const ptrdiff_t line = i * s.dilationH * lineStride;
+        const int64_t y = i * s.dilationH;
         for (int64_t j = 0; j < (merged ? 1 : s.filterW); ++j) {
-            plan.mRuns.push_back(line + j * s.dilationW * s.inputC);
+            const int64_t x = j * s.dilationW;
+            const int64_t phase = y % plan.mPhasesH * plan.mPhasesW + x % plan.mPhasesW;
+            plan.mRuns.push_back(phase * plan.mPhaseLength + y / plan.mPhasesH * lineStride +
+                                 x / plan.mPhasesW * s.inputC);
         }
     }
     return plan;
 }
 
 ProductUnit ProductPlan::unit(int64_t index) const {
-    const int64_t rowUnits = mBatches * mLineGroups * mRowGroups;
-    const int64_t rowUnit = mRowsFirst ? index % rowUnits : index / mColumnGroups;
-    const int64_t columnUnit = mRowsFirst ? index / rowUnits : index % mColumnGroups;
+    const int64_t rowUnit = mRowsFirst ? index % rowUnits() : index / mColumnGroups;
+    const int64_t columnUnit = mRowsFirst ? index / rowUnits() : index % mColumnGroups;
     ProductUnit unit;
     unit.batch = rowUnit / (mLineGroups * mRowGroups);
     unit.line = rowUnit / mRowGroups % mLineGroups * mLinesPerUnit;

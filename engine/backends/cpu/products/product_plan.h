@@ -6,7 +6,10 @@
 // The rows are the windows of the output's pixels, line by line. Where the windows reach into the
 // padding, or the input has another type than the product reads, the lines that a unit needs are
 // first copied to a strip: with the padding around them, converted. Otherwise they are read where
-// they lie. A filter of one pixel that takes every pixel makes all of the picture one line.
+// they lie. Of a filter that moves on by several pixels a strip can have phases: first every second
+// pixel of every second line, say, then those between them, and so on. A tap has then all of its
+// pixels in one of these, as if it moved on by one. A filter of one pixel that takes every pixel
+// makes all of the picture one line.
 
 #pragma once
 
@@ -40,7 +43,9 @@ class ProductPlan {
     // RESOURCE_EXHAUSTED where a strip could not be addressed.
     static Result<ProductPlan> create(const ProductShape& shape, const ProductTraits& traits);
 
-    int64_t unitCount() const { return mBatches * mLineGroups * mRowGroups * mColumnGroups; }
+    int64_t unitCount() const { return rowUnits() * mColumnGroups; }
+    // Units that have the same columns.
+    int64_t rowUnits() const { return mBatches * mLineGroups * mRowGroups; }
     ProductUnit unit(int64_t index) const;
     // Multiply-adds in a unit of full size.
     int64_t unitOperations() const;
@@ -94,6 +99,16 @@ class ProductPlan {
                    Convert convert) const;
 
   private:
+    // Lines and pixels of each phase, for so many of the output.
+    int64_t stripLines(int64_t lines) const {
+        return (lines - 1) * (mShape.strideH / mPhasesH) +
+               (mShape.filterH - 1) * mShape.dilationH / mPhasesH + 1;
+    }
+    int64_t stripWidth(int64_t rows) const {
+        return (rows - 1) * (mShape.strideW / mPhasesW) +
+               (mShape.filterW - 1) * mShape.dilationW / mPhasesW + 1;
+    }
+
     ProductShape mShape;  // after a picture became one line
     int64_t mBatches = 1;
     int64_t mLinesPerUnit = 1, mRowsPerUnit = 1, mColumnsPerUnit = 1;
@@ -103,7 +118,9 @@ class ProductPlan {
     bool mRowsFirst = true;            // neighbouring units differ in their rows
     bool mUsesStrip = false;
     size_t mStripLength = 0;
-    int64_t mStripRow = 0;  // elements of one line of the strip
+    int64_t mStripRow = 0;               // elements of one line of the strip
+    int64_t mPhasesH = 1, mPhasesW = 1;  // lines, and pixels of a line, by turns
+    int64_t mPhaseLength = 0;            // elements of one phase
     int64_t mRunLength = 0;
     ptrdiff_t mALine = 0, mARow = 0;
     std::vector<ptrdiff_t> mRuns;
@@ -113,28 +130,43 @@ template <typename From, typename To, typename Convert>
 void ProductPlan::fillStrip(const ProductUnit& unit, const From* input, To* strip, To padding,
                             Convert convert) const {
     const ProductShape& s = mShape;
-    const int64_t lines = (unit.lines - 1) * s.strideH + (s.filterH - 1) * s.dilationH + 1;
-    const int64_t width = (unit.rows - 1) * s.strideW + (s.filterW - 1) * s.dilationW + 1;
-    const int64_t firstLine = unit.line * s.strideH - s.top;
-    const int64_t firstColumn = unit.row * s.strideW - s.left;
-    const int64_t begin = std::clamp<int64_t>(-firstColumn, 0, width);
-    const int64_t end = std::clamp<int64_t>(s.inputW - firstColumn, begin, width);
-    const From* batch = input + unit.batch * s.inputH * s.inputW * s.inputC;
-    for (int64_t line = 0; line < lines; ++line) {
-        To* to = strip + line * mStripRow;
-        To* const stop = to + mStripRow;
-        const int64_t at = firstLine + line;
-        if (at >= 0 && at < s.inputH) {
-            to = std::fill_n(to, begin * s.inputC, padding);
-            const From* from = batch + (at * s.inputW + firstColumn + begin) * s.inputC;
-            const int64_t count = (end - begin) * s.inputC;
-            if constexpr (std::is_same_v<Convert, std::identity>) {
-                to = std::copy_n(from, count, to);
-            } else {
-                to = std::transform(from, from + count, to, convert);
-            }
+    const auto copy = [&](const From* from, int64_t pixels, To* to) {
+        const int64_t count = pixels * s.inputC;
+        if constexpr (std::is_same_v<Convert, std::identity>) {
+            return std::copy_n(from, count, to);
+        } else {
+            return std::transform(from, from + count, to, convert);
         }
-        std::fill(to, stop, padding);
+    };
+    const int64_t lines = stripLines(unit.lines);
+    const int64_t width = stripWidth(unit.rows);
+    const From* const batch = input + unit.batch * s.inputH * s.inputW * s.inputC;
+    for (int64_t phase = 0; phase < mPhasesH * mPhasesW; ++phase) {
+        const int64_t firstLine = unit.line * s.strideH - s.top + phase / mPhasesW;
+        const int64_t firstColumn = unit.row * s.strideW - s.left + phase % mPhasesW;
+        // The pixels of a line that there are.
+        const auto pixelsBefore = [&](int64_t column) {
+            return std::max<int64_t>(column - firstColumn + mPhasesW - 1, 0) / mPhasesW;
+        };
+        const int64_t begin = std::min(pixelsBefore(0), width);
+        const int64_t end = std::clamp(pixelsBefore(s.inputW), begin, width);
+        for (int64_t line = 0; line < lines; ++line) {
+            To* to = strip + phase * mPhaseLength + line * mStripRow;
+            To* const stop = to + mStripRow;
+            const int64_t at = firstLine + line * mPhasesH;
+            if (at >= 0 && at < s.inputH) {
+                to = std::fill_n(to, begin * s.inputC, padding);
+                const From* const from = batch + (at * s.inputW + firstColumn) * s.inputC;
+                if (mPhasesW == 1) {
+                    to = copy(from + begin * s.inputC, end - begin, to);
+                } else {
+                    for (int64_t i = begin; i < end; ++i) {
+                        to = copy(from + i * mPhasesW * s.inputC, 1, to);
+                    }
+                }
+            }
+            std::fill(to, stop, padding);
+        }
     }
 }
 

@@ -190,6 +190,7 @@ class TileProductKernel final : public StepKernel {
                                             .smallTileRows = kTileRows,
                                             .smallTileColumns = kTileGroupColumns / 2,
                                             .runMultiple = 1,
+                                            .phaseMultiple = kTileDepth,
                                             .elementBytes = 1,
                                             .alwaysStrip = false,
                                             .readsResults = !mDefinition.epilogue.empty() &&
