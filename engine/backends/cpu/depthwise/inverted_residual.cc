@@ -12,6 +12,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/memory_parts.h"
+#include "engine/backends/cpu/products/cache_sets.h"
 #include "engine/backends/cpu/products/epilogue.h"
 #include "engine/backends/cpu/products/float_matmul.h"
 #include "engine/backends/cpu/products/product_definition.h"
@@ -85,8 +86,16 @@ struct Extents {
     // No more than leave a pass for each thread.
     int64_t passLines() const {
         const int64_t forThread = (batches * outputHeight + threads - 1) / threads;
-        return std::min(std::max(kFewestPassLines, (kPassPixels + outputWidth - 1) / outputWidth),
+        const int64_t fewest = lineStaysNear() ? 1 : kFewestPassLines;
+        return std::min(std::max(fewest, (kPassPixels + outputWidth - 1) / outputWidth),
                         std::min(outputHeight, forThread));
+    }
+    // Whether the first cache keeps what is expanded for one line of a block until it is filtered,
+    // with an eighth of it for what else is read.
+    bool lineStaysNear() const {
+        const FirstCache& cache = firstCache();
+        return filter * width * block * int64_t{sizeof(float)} <=
+               cache.setBytes * cache.lines / 8 * 7;
     }
     int64_t passes() const { return (outputHeight + passLines() - 1) / passLines(); }
     int64_t ringLines() const { return (passLines() - 1) * stride + filter; }
@@ -183,23 +192,31 @@ class ShapedInvertedResidual final : public ShapedKernel {
         if (content.batch != batch || first < content.first || first > content.end) {
             content = {.batch = batch, .first = first, .end = first};
         }
-        if (content.end < end) {
-            expand(call, batch, content.end, end, memory);
-            content.end = end;
-            content.first = std::max(content.first, end - e.ringLines());
-        }
         const auto* const ring = reinterpret_cast<const float*>(memory + mRing);
         auto* const middle = reinterpret_cast<float*>(memory + mPass);
-        for (int64_t i = 0; i < lines; ++i) {
-            filter(call, top + i * e.stride, ring, middle + i * e.outputWidth * e.block);
+        // Block by block where what is filtered is then next to the registers. Lines that an
+        // expansion copies first are copied for all blocks.
+        const bool byBlocks = e.passLines() == 1 && !mPlan.has_value();
+        const int64_t atOnce = byBlocks ? e.block : e.expanded;
+        for (int64_t channel = 0; channel < e.expanded; channel += atOnce) {
+            expand(call, batch, content.end, end, channel, channel + atOnce, memory);
+            for (int64_t i = 0; i < lines; ++i) {
+                filter(call, top + i * e.stride, channel, channel + atOnce, ring,
+                       middle + i * e.outputWidth * e.block);
+            }
+        }
+        if (content.end < end) {
+            content.end = end;
+            content.first = std::max(content.first, end - e.ringLines());
         }
         project(call, (batch * e.outputHeight + line) * e.outputWidth, lines * e.outputWidth,
                 middle);
     }
 
-    // Lines [begin, end) of the expanded picture, to where they belong in the ring.
-    void expand(const KernelCall& call, int64_t batch, int64_t begin, int64_t end,
-                std::byte* memory) const {
+    // Channels [first, last) of lines [begin, end) of the expanded picture, to where they belong in
+    // the ring.
+    void expand(const KernelCall& call, int64_t batch, int64_t begin, int64_t end, int64_t first,
+                int64_t last, std::byte* memory) const {
         const Extents& e = mExtents;
         const auto* x = call.input(0).as<float>();
         auto* const ring = reinterpret_cast<float*>(memory + mRing);
@@ -237,8 +254,9 @@ class ShapedInvertedResidual final : public ShapedKernel {
                 block.runs = mPlan->runs();
                 block.runLength = mPlan->runLength();
             }
-            block.panels = floatsOf(call, mDefinition.expansionPanels);
-            for (int64_t channel = 0; channel < e.expanded; channel += e.block) {
+            block.panels = floatsOf(call, mDefinition.expansionPanels) +
+                           first / mProduct.lanes * mProduct.panelLength(e.depth);
+            for (int64_t channel = first; channel < last; channel += e.block) {
                 block.c = ring + slot * e.ringLine() + channel * e.width;
                 mProduct.compute(block);
                 block.panels += e.block / mProduct.lanes * mProduct.panelLength(e.depth);
@@ -246,8 +264,10 @@ class ShapedInvertedResidual final : public ShapedKernel {
         }
     }
 
-    // One line of the filtered picture, whose windows begin at line `top` of the expanded one.
-    void filter(const KernelCall& call, int64_t top, const float* ring, float* to) const {
+    // Channels [first, last) of one line of the filtered picture, whose windows begin at line `top`
+    // of the expanded one.
+    void filter(const KernelCall& call, int64_t top, int64_t first, int64_t last, const float* ring,
+                float* to) const {
         const Extents& e = mExtents;
         const Window2d& node = mDefinition.depthwise.node.window;
         // Where the line `top` is, or would be: padding may begin any number of lines before the
@@ -272,10 +292,11 @@ class ShapedInvertedResidual final : public ShapedKernel {
         line.wrapLength = e.ringLength();
         line.low = mDefinition.depthwiseRange.low;
         line.high = mDefinition.depthwiseRange.high;
-        line.panels = floatsOf(call, mDefinition.depthwisePanels);
-        const int64_t blockPanels =
-                e.block / mDepthwise.lanes * mDepthwise.panelLength(mDefinition.depthwise.taps());
-        for (int64_t channel = 0; channel < e.expanded; channel += e.block) {
+        const int64_t panelLength = mDepthwise.panelLength(mDefinition.depthwise.taps());
+        const int64_t blockPanels = e.block / mDepthwise.lanes * panelLength;
+        line.panels = floatsOf(call, mDefinition.depthwisePanels) +
+                      first / mDepthwise.lanes * panelLength;
+        for (int64_t channel = first; channel < last; channel += e.block) {
             line.x = ring + slot * e.ringLine() + channel * e.width;
             line.y = to + channel * e.passLines() * e.outputWidth;
             mDepthwise.compute(line);
