@@ -8,6 +8,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/expanded_depthwise.h"
 #include "engine/backends/cpu/products/product_definition.h"
+#include "engine/backends/cpu/products/weight_prefetch.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/numerics/elements.h"
 
@@ -39,6 +40,8 @@ const float* floatsOf(const KernelCall& call, PackedConstant packed) {
 Status ExpandedFloats::create() {
     HALYARD_ASSIGN_OR_RETURN(
             mExpanded, mMemory.add(static_cast<size_t>(mCut.length(mPicture)), sizeof(float)));
+    mLater = bytesToLater(mDefinition.expansionPanels, mPicture.batches * mCut.lineGroups,
+                          mDefinition.depthwise.threads);
     setUnits();
     return {};
 }
@@ -62,6 +65,7 @@ void ExpandedFloats::expand(const KernelCall& call, const ExpandedUnit& unit,
                       .panels = floatsOf(call, mDefinition.expansionPanels) +
                                 unit.channel / mProduct.lanes * mProduct.panelLength(p.depth),
                       .columns = unit.channels,
+                      .later = mLater,
                       .c = to + part.offset,
                       .cLine = part.lineLength,
                       .cRow = mCut.channels,

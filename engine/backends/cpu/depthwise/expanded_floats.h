@@ -69,6 +69,7 @@ class ExpandedFloats final : public ExpandedUnits {
     const FloatDepthwise& mDepthwise;
     const ExpandedFloatDefinition& mDefinition;
     size_t mExpanded = 0;
+    ptrdiff_t mLater = 0;
 };
 
 }  // namespace halyard::engine::cpu

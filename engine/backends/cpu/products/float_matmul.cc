@@ -112,12 +112,12 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
             HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 columns[v] = loadColumns(w + v * apart);
-                __builtin_prefetch(ahead + v * panelLength * sizeof(float), 0, 2);
+                __builtin_prefetch(ahead + v * prefetch.apart, 0, 2);
             }
             NarrowVector narrowColumns;
             if constexpr (kNarrow) {
                 narrowColumns = hn::Load(kNarrowFloats, w + kV * apart);
-                __builtin_prefetch(ahead + kV * panelLength * sizeof(float), 0, 2);
+                __builtin_prefetch(ahead + kV * prefetch.apart, 0, 2);
             }
             w += lanes;
             ahead += prefetch.step;
@@ -205,7 +205,8 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     const int64_t tilesOfLine = (block.rows + most - 1) / most;
     const int64_t tiles = takesLinesInPairs ? (block.lines + 1) / 2 : block.lines * tilesOfLine;
     WeightPrefetch prefetch(reinterpret_cast<const std::byte*>(panels + kV * panelLength),
-                            panelLength * sizeof(float), lanes * int64_t{sizeof(Weight)}, tiles);
+                            panelLength * sizeof(float), kV, lanes * int64_t{sizeof(Weight)}, tiles,
+                            block.later);
     int64_t line = 0;
     // Short lines two at a time: the columns of a step are loaded for twice as many rows.
     if constexpr (kPairs) {

@@ -35,6 +35,7 @@ struct FloatBlock {
     int64_t rows = 0;               // of each line
     const float* panels = nullptr;  // from the first wanted column on, which starts a panel
     int64_t columns = 0;
+    ptrdiff_t later = 0;  // bytes from a panel to what is to be fetched beside it; 0: nothing
     float* c = nullptr;
     ptrdiff_t cLine = 0;
     ptrdiff_t cRow = 0;

@@ -14,7 +14,7 @@
 #include "engine/backends/cpu/products/panel_columns.h"
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/product_plan.h"
-
+#include "engine/backends/cpu/products/weight_prefetch.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/backends/cpu/unit_kernel.h"
 #include "engine/base/half.h"
@@ -39,7 +39,7 @@ class ShapedFloatProduct final : public UnitKernel {
           mPlan(std::move(plan)) {}
 
     // Halves are widened on the way in and narrowed on the way out.
-    Status create(bool halves) {
+    Status create(bool halves, size_t threads) {
         mHalves = halves;
         if (mPlan.usesStrip()) {
             HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan.stripLength(), sizeof(float)));
@@ -48,6 +48,7 @@ class ShapedFloatProduct final : public UnitKernel {
             HALYARD_ASSIGN_OR_RETURN(
                     mResult, mMemory.add(static_cast<size_t>(mPlan.unitElements()), sizeof(float)));
         }
+        mLater = bytesToLater(mPanels, mPlan.rowUnits(), threads);
         setUnits(mPlan.unitCount(), mPlan.unitOperations());
         return {};
     }
@@ -95,6 +96,7 @@ class ShapedFloatProduct final : public UnitKernel {
         mPlan.lay(unit, block);
         block.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data()) +
                        panel * mPanelLength;
+        block.later = mLater;
         block.low = mRange.low;
         block.high = mRange.high;
         if (!mHalves) {
@@ -130,6 +132,7 @@ class ShapedFloatProduct final : public UnitKernel {
     const Epilogue mEpilogue;
     const ProductPlan mPlan;
     bool mHalves = false;
+    ptrdiff_t mLater = 0;
     size_t mStrip = 0;
     size_t mResult = 0;
 };
@@ -218,7 +221,7 @@ class FloatProduct final : public StepKernel {
                                             .threads = mDefinition.threads}));
         auto kernel = std::make_shared<ShapedFloatProduct>(mForm, mBfloats, mDefinition, mPanels,
                                                            std::move(plan));
-        HALYARD_RETURN_IF_ERROR(kernel->create(halves));
+        HALYARD_RETURN_IF_ERROR(kernel->create(halves, mDefinition.threads));
         return std::shared_ptr<const ShapedFloatProduct>(std::move(kernel));
     }
 

@@ -188,7 +188,7 @@ void computeTile(const Tile& tile) {
             HALYARD_UNROLL
             for (int v = 0; v < kV; ++v) {
                 columns[v] = Dot::load(w + v * panelWeights);
-                __builtin_prefetch(ahead + v * tile.panelBytes, 0, 2);
+                __builtin_prefetch(ahead + v * tile.prefetch.apart, 0, 2);
             }
             w += lanes * Dot::kGroup;
             ahead += tile.prefetch.step;
@@ -296,7 +296,7 @@ void computePanels(const QuantizedBlock& block, int64_t column, const std::byte*
     const int64_t most = rowsThatFitCache(
             kMost, block.aRow * static_cast<ptrdiff_t>(sizeof(typename Dot::Element)),
             firstCache());
-    WeightPrefetch prefetch(panels + kV * panelBytes, panelBytes,
+    WeightPrefetch prefetch(panels + kV * panelBytes, panelBytes, kV,
                             lanes * Dot::kGroup * int64_t{sizeof(typename Dot::Weight)},
                             block.lines * ((block.rows + most - 1) / most));
     for (int64_t line = 0; line < block.lines; ++line) {

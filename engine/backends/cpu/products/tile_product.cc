@@ -93,10 +93,14 @@ class ShapedTileProduct final : public UnitKernel {
         return ceilDivide(pairs, ceilDivide(pairs, atOnce)) * 2 * kTileRows;
     }
 
-    // A thread alone goes from columns to columns.
-    int64_t bytesBehind(int64_t index, const ProductUnit& unit) const {
-        if (!mIsAlone || index + 1 == mPlan.unitCount()) {
+    // A thread alone goes from columns to columns, and from these to the next node's, which are
+    // packed behind them.
+    int64_t bytesBehind(const KernelCall& call, int64_t index, const ProductUnit& unit) const {
+        if (!mIsAlone) {
             return 0;
+        }
+        if (index + 1 == mPlan.unitCount()) {
+            return static_cast<int64_t>(call.constants().size() - mPanels.offset - mPanels.bytes);
         }
         const ProductUnit next = mPlan.unit(index + 1);
         return next.group == unit.group && next.column == unit.column + unit.columns
@@ -128,7 +132,7 @@ class ShapedTileProduct final : public UnitKernel {
         block.signedLeft = mSigned;
         block.depth = mDepth;
         block.memory = memory + mTiles;
-        block.bytesBehind = bytesBehind(index, unit);
+        block.bytesBehind = bytesBehind(call, index, unit);
         // A last unit of few rows has none to read in their place.
         const bool fewRows = unit.lines * unit.rows < kTileRows;
         block.rowsAtOnce = mRowsAtOnce == 0 && fewRows ? kTileRows : mRowsAtOnce;

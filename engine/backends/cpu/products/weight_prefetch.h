@@ -6,24 +6,47 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/plan/constant_store.h"
+
 namespace halyard::engine::cpu {
+
+// From a node's panels to what else is fetched while they are multiplied: what is packed behind
+// them, which the next nodes read first. Those may have little to compute for what they read. 0:
+// nothing is, where another thread might read it, where some rows after the other read the panels,
+// and where there are so many of them that the second cache would not keep both.
+inline ptrdiff_t bytesToLater(const PackedConstant& panels, int64_t rowUnits, size_t threads) {
+    constexpr size_t kMostBytes = size_t{1} << 20;
+    return threads == 1 && rowUnits == 1 && panels.bytes <= kMostBytes
+                   ? static_cast<ptrdiff_t>(panels.bytes)
+                   : 0;
+}
 
 // What the tiles of a product ask for while they compute: the panels behind their own, which mostly
 // come next, for the second cache. Weights come from farther away than one tile takes time for, so
 // the tiles of the same panels share out what is to be asked for, in their order.
+//
+// Each step asks for one line for each vector of the tile: of panels next to each other, or, if two
+// tiles or more share the panels behind, of all of these for the first vector, and for the second
+// one of what lies `later` bytes behind them.
 struct WeightPrefetch {
-    // Where the next tile begins in the panel behind, and how far it goes with each step of its own
-    // panel. In bytes.
+    // Where the next tile begins, how far it goes with each step of its own panel, and from what
+    // the first vector asks for to what the next one does. In bytes.
     const std::byte* ahead;
     ptrdiff_t step;
     ptrdiff_t share;
+    ptrdiff_t apart;
 
-    // `behind`: the next panel, of so many bytes, of which a tile takes `stepBytes` at once. There
-    // are no tiles where there are no rows.
-    WeightPrefetch(const std::byte* behind, size_t bytes, int64_t stepBytes, int64_t tiles)
-        : ahead(behind),
-          step(std::max<ptrdiff_t>(stepBytes / std::max<int64_t>(tiles, 1), 1)),
-          share(static_cast<ptrdiff_t>(bytes) / std::max<int64_t>(tiles, 1)) {}
+    // `behind`: the next panels, as many as a tile has `vectors`, each of so many bytes, of which a
+    // tile takes `stepBytes` at once. There are no tiles where there are no rows.
+    WeightPrefetch(const std::byte* behind, size_t bytes, int64_t vectors, int64_t stepBytes,
+                   int64_t tiles, ptrdiff_t later = 0) {
+        tiles = std::max<int64_t>(tiles, 1);
+        const int64_t together = later != 0 && vectors == 2 && tiles >= 2 ? 2 : 1;
+        ahead = behind;
+        step = std::max<ptrdiff_t>(together * stepBytes / tiles, 1);
+        share = together * static_cast<ptrdiff_t>(bytes) / tiles;
+        apart = together == 2 ? later : static_cast<ptrdiff_t>(bytes);
+    }
 
     void next() { ahead += share; }
 };
