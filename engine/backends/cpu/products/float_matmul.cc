@@ -207,6 +207,9 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     WeightPrefetch prefetch(reinterpret_cast<const std::byte*>(panels + kV * panelLength),
                             panelLength * sizeof(float), kV, lanes * int64_t{sizeof(Weight)}, tiles,
                             block.later);
+    if (block.fromFar) {
+        prefetch.ahead = reinterpret_cast<const std::byte*>(panels);
+    }
     int64_t line = 0;
     // Short lines two at a time: the columns of a step are loaded for twice as many rows.
     if constexpr (kPairs) {
@@ -260,7 +263,9 @@ void computeWith(const FloatBlock& block, size_t panelLength) {
     for (int64_t column = 0; column < block.columns;) {
         const int64_t vectors = (block.columns - column + lanes - 1) / lanes;
         int64_t done = 1;
-        if (block.rows <= kFewRows && vectors >= kVectorsOfFew) {
+        // Panels from afar come the fastest where the processor itself sees what is read next: few
+        // of them side by side, and nothing asked for ahead.
+        if (block.rows <= kFewRows && vectors >= kVectorsOfFew && !block.fromFar) {
             computePanels<kVectorsOfFew, false, Weight>(block, column, panels, panelLength);
             done = kVectorsOfFew;
         } else if (vectors >= kVectors) {

@@ -36,6 +36,9 @@ struct FloatBlock {
     const float* panels = nullptr;  // from the first wanted column on, which starts a panel
     int64_t columns = 0;
     ptrdiff_t later = 0;  // bytes from a panel to what is to be fetched beside it; 0: nothing
+    // The panels are more than the second cache keeps from one time to the next, and one row is
+    // multiplied with them.
+    bool fromFar = false;
     float* c = nullptr;
     ptrdiff_t cLine = 0;
     ptrdiff_t cRow = 0;

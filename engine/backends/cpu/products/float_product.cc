@@ -24,6 +24,9 @@
 namespace halyard::engine::cpu {
 namespace {
 
+// Weights of so many bytes, of a thread's part, are not in the second cache.
+constexpr size_t kFarBytes = size_t{2} << 20;
+
 class ShapedFloatProduct final : public UnitKernel {
   public:
     ShapedFloatProduct(const FloatMatmul& form, bool bfloats, const ProductDefinition& definition,
@@ -49,6 +52,8 @@ class ShapedFloatProduct final : public UnitKernel {
                     mResult, mMemory.add(static_cast<size_t>(mPlan.unitElements()), sizeof(float)));
         }
         mLater = bytesToLater(mPanels, mPlan.rowUnits(), threads);
+        mFromFar = mPlan.rowUnits() == 1 && mPlan.unitRows() == 1 &&
+                   mPanels.bytes / threads >= kFarBytes;
         setUnits(mPlan.unitCount(), mPlan.unitOperations());
         return {};
     }
@@ -97,6 +102,7 @@ class ShapedFloatProduct final : public UnitKernel {
         block.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data()) +
                        panel * mPanelLength;
         block.later = mLater;
+        block.fromFar = mFromFar;
         block.low = mRange.low;
         block.high = mRange.high;
         if (!mHalves) {
@@ -133,6 +139,7 @@ class ShapedFloatProduct final : public UnitKernel {
     const ProductPlan mPlan;
     bool mHalves = false;
     ptrdiff_t mLater = 0;
+    bool mFromFar = false;
     size_t mStrip = 0;
     size_t mResult = 0;
 };
