@@ -10,10 +10,10 @@
 
 namespace halyard::engine::cpu {
 
-// From a node's panels to what else is fetched while they are multiplied: what is packed behind
-// them, which the next nodes read first. Those may have little to compute for what they read. 0:
-// nothing is, where another thread might read it, where some rows after the other read the panels,
-// and where there are so many of them that the second cache would not keep both.
+// How far behind a node's panels lies what else is fetched while they are multiplied: what was
+// packed next, which the next nodes read first, and may have little to compute for. 0: nothing,
+// because another thread would read it, because several units of rows read the panels and each
+// would ask again, or because the second cache would not keep all of that.
 inline ptrdiff_t bytesToLater(const PackedConstant& panels, int64_t rowUnits, size_t threads) {
     constexpr size_t kMostBytes = size_t{1} << 20;
     return threads == 1 && rowUnits == 1 && panels.bytes <= kMostBytes
