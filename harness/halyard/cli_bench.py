@@ -13,7 +13,7 @@ from halyard import cli_lists, cli_values, conditions, hal_version, machine, zoo
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench import cores as cpu_cores
-from halyard.bench import gpu, show, standing, timed
+from halyard.bench import gpu, peaks, show, standing, timed
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
 from halyard.bench.pair import Spec
@@ -363,10 +363,11 @@ def bench(
         found = _find_peers(terminal, chosen, peer_names is not None) if is_here else []
         print_conditions(terminal, device, conditions.read(device))
         with cpu_cores.pinned(cores), Burners(burn) as burners:
-            peaks = _peaks(terminal, counts) if is_here and words_a is None else _no_peaks(counts)
+            has_peaks = is_here and words_a is None
+            found_peaks = peaks.measure(terminal, counts) if has_peaks else peaks.none(counts)
             report = Report(
                 found,
-                peaks,
+                found_peaks,
                 asked,
                 timing.runs,
                 fast_math=fast_math,
@@ -402,7 +403,7 @@ def bench(
                     )
                     _measure(terminal, benchmark, subjects, counts, report, cool_down)
                     if is_here:
-                        _measure_peaks_again(terminal, report)
+                        peaks.measure_again(terminal, report)
                 report.complete = True
             except KeyboardInterrupt:
                 sys.exit(INTERRUPTED)
@@ -452,16 +453,6 @@ def _find_peers(
     return found
 
 
-def _peaks(terminal: Terminal, counts: Sequence[int]) -> dict[int, machine.Peak]:
-    with terminal.step("Measuring the machine's peak"):
-        return machine.measure_peaks(counts)
-
-
-def _no_peaks(counts: Sequence[int]) -> dict[int, machine.Peak]:
-    """Of a device that is not this machine: it has no loop for it."""
-    return {count: machine.Peak(count, "", 0.0, "", 0.0, 0.0, 0.0) for count in counts}
-
-
 def _measure(
     terminal: Terminal,
     benchmark: Benchmark,
@@ -495,12 +486,6 @@ def _measure(
                 print_sustained(terminal, result.sustained.record() if result.sustained else None)
                 print_clients(terminal, result)
                 print_nodes(terminal, result, report.peaks[count])
-
-
-def _measure_peaks_again(terminal: Terminal, report: Report) -> None:
-    with terminal.step("Measuring the machine's peak again"):
-        for count, peak in report.peaks.items():
-            report.peaks[count] = peak.better(machine.measure_peak(count))
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

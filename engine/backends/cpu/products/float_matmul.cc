@@ -204,12 +204,10 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     // Of about as many rows each: one of a few would wait for its sums.
     const int64_t tilesOfLine = (block.rows + most - 1) / most;
     const int64_t tiles = takesLinesInPairs ? (block.lines + 1) / 2 : block.lines * tilesOfLine;
-    WeightPrefetch prefetch(reinterpret_cast<const std::byte*>(panels + kV * panelLength),
-                            panelLength * sizeof(float), kV, lanes * int64_t{sizeof(Weight)}, tiles,
-                            block.later);
-    if (block.fromFar) {
-        prefetch.ahead = reinterpret_cast<const std::byte*>(panels);
-    }
+    // Of panels from afar it asks for what is read just then, which is nothing.
+    const float* const behind = block.fromFar ? panels : panels + kV * panelLength;
+    WeightPrefetch prefetch(reinterpret_cast<const std::byte*>(behind), panelLength * sizeof(float),
+                            kV, lanes * int64_t{sizeof(Weight)}, tiles, block.later);
     int64_t line = 0;
     // Short lines two at a time: the columns of a step are loaded for twice as many rows.
     if constexpr (kPairs) {

@@ -150,19 +150,16 @@ void ProductPlan::fillStrip(const ProductUnit& unit, const From* input, To* stri
         };
         const int64_t begin = std::min(pixelsBefore(0), width);
         const int64_t end = std::clamp(pixelsBefore(s.inputW), begin, width);
+        const int64_t together = mPhasesW == 1 ? end - begin : 1;
         for (int64_t line = 0; line < lines; ++line) {
             To* to = strip + phase * mPhaseLength + line * mStripRow;
             To* const stop = to + mStripRow;
             const int64_t at = firstLine + line * mPhasesH;
             if (at >= 0 && at < s.inputH) {
                 to = std::fill_n(to, begin * s.inputC, padding);
-                const From* const from = batch + (at * s.inputW + firstColumn) * s.inputC;
-                if (mPhasesW == 1) {
-                    to = copy(from + begin * s.inputC, end - begin, to);
-                } else {
-                    for (int64_t i = begin; i < end; ++i) {
-                        to = copy(from + i * mPhasesW * s.inputC, 1, to);
-                    }
+                for (int64_t i = begin; i < end; i += together) {
+                    const int64_t column = firstColumn + i * mPhasesW;
+                    to = copy(batch + (at * s.inputW + column) * s.inputC, together, to);
                 }
             }
             std::fill(to, stop, padding);

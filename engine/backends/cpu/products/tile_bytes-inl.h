@@ -22,6 +22,7 @@
 #include "engine/backends/cpu/elementwise/added_bytes-inl.h"
 #include "engine/backends/cpu/products/rounded_bytes-inl.h"
 #include "engine/backends/cpu/products/tile_matmul.h"
+#include "engine/backends/cpu/products/tile_places.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,7 +47,6 @@ constexpr int64_t kGroupInts = kGroupPanels * panelInts(kGroupTiles);
 
 // Where rows go, in elements from the first row.
 using RowOffsets = std::array<ptrdiff_t, kGroupRows>;
-constexpr ptrdiff_t kNowhere = -1;  // nobody wants the row
 
 // A group's sums, which are no bytes yet.
 struct SumsGroup {

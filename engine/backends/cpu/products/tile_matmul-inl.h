@@ -24,6 +24,7 @@
 
 #include "engine/backends/cpu/products/tile_bytes-inl.h"
 #include "engine/backends/cpu/products/tile_matmul.h"
+#include "engine/backends/cpu/products/tile_places.h"
 #include "engine/backends/cpu/products/tile_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -93,29 +94,11 @@ class TileProduct {
   private:
     static_assert((kGroupInts + kGroupTiles * kTileInts) * sizeof(int32_t) <= kTileSumsBytes);
 
-    struct Rows {
-        const uint8_t* a = nullptr;
-        ptrdiff_t stride = 0;
-        std::span<const ptrdiff_t> runs;
-        int64_t runLength = 0;
-        int64_t count = 0;
-        int64_t readable = 0;  // rows of memory, where those are more
-        int64_t first = 0;     // number of the first in the block
-        int64_t pitch = 0;     // rows from a line to the next
-    };
-
     // Where tiles of rows begin.
     using Lefts = std::array<const uint8_t*, kGroupTiles>;
 
-    // Where a tile of rows begins. In place, the last one overlaps the one before: nothing behind
-    // the last row may be read.
-    static int64_t firstRow(const Rows& rows, int64_t tile) {
-        return rows.readable > 0 ? tile * kTileRows
-                                 : std::min(tile * kTileRows, rows.count - kTileRows);
-    }
-
-    void multiply(const Rows& rows) {
-        const int64_t tiles = (rows.count + kTileRows - 1) / kTileRows;
+    void multiply(const PlacedRows& rows) {
+        const int64_t tiles = rows.tiles();
         const int64_t panels = kTilePanels.panels(mMatrix.columns);
         if (isTall(rows, tiles)) {
             multiplyTall(rows, tiles, panels);
@@ -139,14 +122,12 @@ class TileProduct {
     // Whether all rows are multiplied with each panel at once, so that weights are read once: where
     // these come from beyond the second cache, that is what takes the time. The first cache has to
     // keep the rows meanwhile.
-    static bool isTall(const Rows& rows, int64_t tiles) {
-        const int64_t bytes =
-                (rows.count - 1) * rows.stride + std::ranges::max(rows.runs) + rows.runLength;
-        return (tiles == kTallTiles || tiles == kTallTiles - 1) && bytes <= kTallBytes;
+    static bool isTall(const PlacedRows& rows, int64_t tiles) {
+        return (tiles == kTallTiles || tiles == kTallTiles - 1) && rows.bytes() <= kTallBytes;
     }
 
     // A function of its own: what multiply() calls is then still part of it.
-    HWY_NOINLINE void multiplyTall(const Rows& rows, int64_t tiles, int64_t panels) {
+    HWY_NOINLINE void multiplyTall(const PlacedRows& rows, int64_t tiles, int64_t panels) {
         mAheadEnd = mMatrix.panels + panels * mPanelBytes + mBlock.bytesBehind;
         if (tiles == kTallTiles) {
             multiplyRows<kTallTiles>(rows, 0, 0, panels);
@@ -158,7 +139,7 @@ class TileProduct {
     // What is fetched while so many blocks of rows are in work, in equal parts: the chunk behind,
     // once for all rows if the second cache keeps all panels. Never what other threads read: that
     // takes the time of what they wait for.
-    void fetchBeyond(const Rows& rows, int64_t panel, int64_t end, int64_t blocks) {
+    void fetchBeyond(const PlacedRows& rows, int64_t panel, int64_t end, int64_t blocks) {
         const int64_t panels = kTilePanels.panels(mMatrix.columns);
         const std::byte* const behind = mMatrix.panels + end * mPanelBytes;
         const bool isThere = rows.first > 0 && panels * mPanelBytes <= kStayingBytes;
@@ -171,14 +152,14 @@ class TileProduct {
     }
 
     template <int kR>
-    HWY_INLINE void multiplyRows(const Rows& rows, int64_t tile, int64_t panel, int64_t end) {
+    HWY_INLINE void multiplyRows(const PlacedRows& rows, int64_t tile, int64_t panel, int64_t end) {
         Lefts a = {};
         bool isWhole = true;
         for (int r = 0; r < kR; ++r) {
-            const int64_t first = firstRow(rows, tile + r);
+            const int64_t first = rows.firstRow(tile + r);
             a[static_cast<size_t>(r)] = rows.a + first * rows.stride;
             ptrdiff_t* const to = &mRowOffsets[static_cast<size_t>(r * kTileRows)];
-            isWhole &= placeRows(rows, first, to);
+            isWhole &= rows.place(mMatrix, first, to);
             // What was there to be added may have been replaced.
             const int64_t again = (tile + r) * kTileRows - first;
             if (mEnd.addend != nullptr && again > 0) {
@@ -195,33 +176,9 @@ class TileProduct {
         }
     }
 
-    // Where a tile's rows go. Whether all of them are wanted.
-    bool placeRows(const Rows& rows, int64_t first, ptrdiff_t* to) const {
-        int64_t line = (rows.first + first) / rows.pitch;
-        int64_t row = (rows.first + first) % rows.pitch;
-        if (row + kTileRows <= mMatrix.rows && first + kTileRows <= rows.count) {
-            ptrdiff_t at = line * mMatrix.cLine + row * mMatrix.cRow;
-            for (int64_t i = 0; i < kTileRows; ++i, at += mMatrix.cRow) {
-                to[i] = at;
-            }
-            return true;
-        }
-        bool isWhole = true;
-        for (int64_t i = 0; i < kTileRows; ++i) {
-            const bool wanted = row < mMatrix.rows && first + i < rows.count;
-            to[i] = wanted ? line * mMatrix.cLine + row * mMatrix.cRow : kNowhere;
-            isWhole &= wanted;
-            if (++row == rows.pitch) {
-                row = 0;
-                ++line;
-            }
-        }
-        return isWhole;
-    }
-
     // What the weights' zero point makes of each row.
     template <int kR>
-    void sumRows(const Rows& rows, const Lefts& a) {
+    void sumRows(const PlacedRows& rows, const Lefts& a) {
         alignas(64) static constexpr auto kOnes = [] {
             std::array<int8_t, kTileDepth> ones = {};
             ones.fill(1);
@@ -248,7 +205,8 @@ class TileProduct {
     // The sums of kR tiles of rows with up to kGroupPanels panels, which then become bytes: as long
     // as tiles are in work, vectors have half of the units that they have else.
     template <int kR>
-    HWY_INLINE void computeGroup(const Rows& rows, const Lefts& a, int64_t panel, int64_t end) {
+    HWY_INLINE void computeGroup(const PlacedRows& rows, const Lefts& a, int64_t panel,
+                                 int64_t end) {
         const SumsGroup group = groupOf<kR>(panel, end);
         if constexpr (kR > 2) {
             computeBlock<kR, 1, false>(rows, a, panel);
@@ -302,7 +260,7 @@ class TileProduct {
     // The sums of kR tiles of rows with kV panels, which stay in tiles. kStores: those of the block
     // before go to memory as soon as each tile is wanted.
     template <int kR, int kV, bool kStores>
-    HWY_INLINE void computeBlock(const Rows& rows, const Lefts& a, int64_t panel) {
+    HWY_INLINE void computeBlock(const PlacedRows& rows, const Lefts& a, int64_t panel) {
         const std::byte* w = mMatrix.panels + panel * mPanelBytes + kPanelHead;
         Step step = {.stride = rows.stride, .toSecond = mPanelBytes};
         for (size_t r = 1; r < kR; ++r) {
