@@ -220,6 +220,31 @@ TEST(WeightedSumsOfManyWeights, AreTheReferencesForFewRows) {
     }
 }
 
+// One row, and more weights for one thread than its second cache keeps, of floats and of bfloat16.
+TEST(WeightedSumsOfManyWeights, AreTheReferencesForOneRow) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const bool areBfloats : {false, true}) {
+        SCOPED_TRACE(areBfloats ? "bfloat16" : "floats");
+        constexpr int32_t kDepth = 1100;
+        constexpr int32_t kChannels = 1001;
+        Types types = typesFor(random, DataType::FLOAT32, DataType::FLOAT32, kChannels, 0);
+        types.x.shape = {1, kDepth};
+        types.weights.shape = {kChannels, kDepth};
+        types.bias.shape = {kChannels};
+        Layer layer;
+        layer.descriptor = FullyConnected{};
+        layer.x = random.values(types.x);
+        layer.weights = random.values(types.weights);
+        for (size_t i = 0; areBfloats && i < layer.weights.bytes.size(); i += sizeof(float)) {
+            layer.weights.bytes[i] = layer.weights.bytes[i + 1] = {};
+        }
+        layer.bias = random.values(types.bias);
+        layer.output = types.output;
+        expectSameAsReference(layer);
+    }
+}
+
 // What does not lie on the input is no zero either: it would make a NaN of an infinite weight.
 TEST(WeightedSumsOfFloats, LeaveOutInfiniteWeightsBesideTheInput) {
     RandomValues random;
