@@ -59,8 +59,6 @@ struct SumsGroup {
     int64_t column = 0;
     int64_t columns = kGroupColumns;
     int64_t rowCount = 0;
-    // All rows are wanted, with kGroupColumns columns, and nothing is added to their sums.
-    bool isWhole = false;
 };
 
 // What becomes of sums in all groups.
@@ -88,9 +86,142 @@ struct SumsEnd {
     uint8_t* c;
 };
 
-// Makes bytes of a group's sums, row by row; the more is known of their bounds, the faster.
+// A whole group: two tiles of rows by four of columns, to whose sums nothing is added.
+struct alignas(64) WholeGroup {
+    static constexpr int64_t kRows = 2 * kTileRows;
+
+    int32_t sums[kGroupPanels][panelInts(2)];
+    int64_t to[kRows];  // addresses where rows go
+
+    // Rows whose offset from `c` is kNowhere go to `nowhere`.
+    void place(const RowOffsets& rows, uint8_t* c, void* nowhere) {
+        constexpr hn::CappedTag<int64_t, 8> kOffsets;
+        const auto base = hn::Set(kOffsets, reinterpret_cast<int64_t>(c));
+        const auto no = hn::Set(kOffsets, reinterpret_cast<int64_t>(nowhere));
+        for (int64_t i = 0; i < kRows; i += static_cast<int64_t>(hn::Lanes(kOffsets))) {
+            const auto offsets = hn::LoadU(kOffsets, rows.data() + i);
+            const auto isNowhere = hn::Lt(offsets, hn::Zero(kOffsets));
+            hn::StoreU(hn::IfThenElse(isNowhere, no, hn::Add(base, offsets)), kOffsets, to + i);
+        }
+    }
+};
+
+// Makes bytes of its sums, row by row; the more is known of their bounds, the faster. kAdds: there
+// is an addend, and all rows are wanted.
 #if HWY_TARGET == HWY_AVX3
-template <bool kSigned, bool kWhole>
+template <bool kSigned, ByteBounds kBounds, bool kAdds>
+class WholeGroupBytes {
+  public:
+    // `multipliers`: of the first panel, `pitch` bytes before those of the next one.
+    HWY_INLINE WholeGroupBytes(const SumsEnd<kSigned>& end, const WholeGroup& group,
+                               const std::byte* multipliers, int64_t pitch)
+        : mGroup(group),
+          mRound(end.round),
+          mAdd(end.add),
+          mToAddend(kAdds ? end.addend - end.c : 0),
+          mA(_mm512_load_ps(multipliers)),
+          mB(_mm512_load_ps(multipliers + pitch)),
+          mC(_mm512_load_ps(multipliers + 2 * pitch)),
+          mD(_mm512_load_ps(multipliers + 3 * pitch)) {}
+
+    HWY_INLINE void store(int64_t row) const {
+        const int64_t at = row * kTileColumns;
+        __m512i bytes = mRound.template bytes<kBounds>(
+                _mm512_load_si512(mGroup.sums[0] + at), _mm512_load_si512(mGroup.sums[1] + at),
+                _mm512_load_si512(mGroup.sums[2] + at), _mm512_load_si512(mGroup.sums[3] + at), mA,
+                mB, mC, mD);
+        auto* const to = reinterpret_cast<uint8_t*>(mGroup.to[row]);
+        if constexpr (kAdds) {
+            bytes = mAdd(bytes, _mm512_loadu_si512(to + mToAddend));
+        }
+        _mm512_storeu_si512(to, bytes);
+    }
+
+  private:
+    const WholeGroup& mGroup;
+    const SmallRoundedBytes<kSigned> mRound;
+    const AddedBytes<typename SumsEnd<kSigned>::T> mAdd;
+    const ptrdiff_t mToAddend;
+    const __m512 mA, mB, mC, mD;
+};
+#else
+template <bool kSigned, ByteBounds /*kBounds*/, bool kAdds>
+class WholeGroupBytes {
+  public:
+    WholeGroupBytes(const SumsEnd<kSigned>& end, const WholeGroup& group,
+                    const std::byte* multipliers, int64_t pitch)
+        : mEnd(end), mGroup(group), mMultipliers(multipliers), mPitch(pitch) {}
+
+    void store(int64_t row) const {
+        using T = typename SumsEnd<kSigned>::T;
+        auto* const to = reinterpret_cast<uint8_t*>(mGroup.to[row]);
+        uint8_t bytes[kGroupColumns];
+        const auto lanes = static_cast<int64_t>(hn::Lanes(kSums));
+        for (int64_t i = 0; i < kGroupColumns; i += lanes) {
+            const int64_t panel = i / kTileColumns;
+            const int64_t lane = i % kTileColumns;
+            const auto* const multipliers =
+                    reinterpret_cast<const float*>(mMultipliers + panel * mPitch);
+            const auto sums = hn::Load(kSums, mGroup.sums[panel] + row * kTileColumns + lane);
+            hn::StoreU(mEnd.round(sums, hn::Load(kFloats, multipliers + lane)), kBytes, bytes + i);
+        }
+        for (int64_t i = 0; kAdds && i < kGroupColumns; ++i) {
+            const uint8_t added = to[mEnd.addend - mEnd.c + i];
+            bytes[i] =
+                    static_cast<uint8_t>(mEnd.add(static_cast<T>(bytes[i]), static_cast<T>(added)));
+        }
+        std::copy_n(bytes, kGroupColumns, to);
+    }
+
+  private:
+    static constexpr hn::Rebind<int32_t, Floats> kSums = {};
+
+    const SumsEnd<kSigned>& mEnd;
+    const WholeGroup& mGroup;
+    const std::byte* const mMultipliers;
+    const int64_t mPitch;
+};
+#endif
+
+// How many rows of a whole group become bytes behind each of a step's four products, so that all
+// are done in so many steps.
+using RowsBehind = std::array<int64_t, 4>;
+inline RowsBehind rowsBehind(int64_t steps) {
+    const int64_t each = (WholeGroup::kRows + steps - 1) / steps;
+    return {each / 4, each * 2 / 4 - each / 4, each * 3 / 4 - each * 2 / 4, each - each * 3 / 4};
+}
+
+// Rows of a whole group that become bytes while the products of the next one are in work: what
+// multiplies tiles leaves the units for vectors alone.
+template <bool kSigned, ByteBounds kBounds, bool kAdds>
+class RowsBetween {
+  public:
+    HWY_INLINE RowsBetween(const WholeGroupBytes<kSigned, kBounds, kAdds>& bytes,
+                           const RowsBehind& behind)
+        : mBytes(bytes), mBehind(behind) {}
+
+    template <int kProduct>
+    HWY_INLINE void behind() {
+        upTo(std::min(mNext + mBehind[kProduct], WholeGroup::kRows));
+    }
+    HWY_INLINE void rest() { upTo(WholeGroup::kRows); }
+
+  private:
+    HWY_INLINE void upTo(int64_t end) {
+        for (; mNext < end; ++mNext) {
+            mBytes.store(mNext);
+        }
+    }
+
+    // Not const: GCC keeps nothing in registers that a constructor writes to read-only memory.
+    WholeGroupBytes<kSigned, kBounds, kAdds> mBytes;
+    const RowsBehind& mBehind;
+    int64_t mNext = 0;
+};
+
+// Makes bytes of any group.
+#if HWY_TARGET == HWY_AVX3
+template <bool kSigned>
 class GroupBytes {
   public:
     HWY_INLINE GroupBytes(const SumsEnd<kSigned>& end, const SumsGroup& group)
@@ -111,13 +242,17 @@ class GroupBytes {
 
     template <ByteBounds kBounds = ByteBounds::ANY>
     HWY_INLINE void store(int64_t row) const {
+        const ptrdiff_t to = mRows[row];
+        if (to == kNowhere) {
+            return;
+        }
         // Columns that are not there have sums of old, which go nowhere.
         const int32_t* const sums = mSums + row * kTileColumns;
         __m512i a = _mm512_load_si512(sums);
         __m512i b = _mm512_load_si512(sums + mPanelInts);
         __m512i c = _mm512_load_si512(sums + 2 * mPanelInts);
         __m512i d = _mm512_load_si512(sums + 3 * mPanelInts);
-        if (!kWhole && mCorrections != nullptr) {
+        if (mCorrections != nullptr) {
             const __m512i correction = _mm512_set1_epi32(mCorrections[row]);
             a = _mm512_add_epi32(a, correction);
             b = _mm512_add_epi32(b, correction);
@@ -125,18 +260,10 @@ class GroupBytes {
             d = _mm512_add_epi32(d, correction);
         }
         __m512i bytes = mRound.template bytes<kBounds>(a, b, c, d, mA, mB, mC0, mD);
-        const ptrdiff_t to = mRows[row];
-        if constexpr (kWhole) {
-            if (mAdds) {
-                bytes = mAdd(bytes, _mm512_loadu_si512(mAddend + to));
-            }
-            _mm512_storeu_si512(mC + to, bytes);
-        } else if (to != kNowhere) {
-            if (mAdds) {
-                bytes = mAdd(bytes, _mm512_maskz_loadu_epi8(mThere, mAddend + to));
-            }
-            _mm512_mask_storeu_epi8(mC + to, mThere, bytes);
+        if (mAdds) {
+            bytes = mAdd(bytes, _mm512_maskz_loadu_epi8(mThere, mAddend + to));
         }
+        _mm512_mask_storeu_epi8(mC + to, mThere, bytes);
     }
 
   private:
@@ -153,7 +280,7 @@ class GroupBytes {
     const __m512 mA, mB, mC0, mD;
 };
 #else
-template <bool kSigned, bool kWhole>
+template <bool kSigned>
 class GroupBytes {
   public:
     GroupBytes(const SumsEnd<kSigned>& end, const SumsGroup& group) : mEnd(end), mGroup(group) {}

@@ -2,10 +2,6 @@
 //
 // The product of tile_matmul.h for any unit that multiplies tiles, the processor's or one that a
 // test makes up: for sources that targets.h compiles once for each instruction set.
-//
-// Tiles: eight registers of 16 rows of 64 bytes each, which are those of the thread between
-// configure() and release(). Sums are tiles 0 to 3, as [two of rows][two of columns]; left ones 4
-// and 5; right ones 6 and 7.
 
 // Read again for each instruction set.
 #if defined(HALYARD_ENGINE_BACKENDS_CPU_TILE_MATMUL_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -19,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <hwy/highway.h>
 
@@ -26,6 +23,7 @@
 #include "engine/backends/cpu/products/tile_matmul.h"
 #include "engine/backends/cpu/products/tile_places.h"
 #include "engine/backends/cpu/products/tile_rows-inl.h"
+#include "engine/backends/cpu/products/tile_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
@@ -34,16 +32,13 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Tiles of rows that may be multiplied with a panel at once, and one less; their bytes at most; and
-// how far ahead of them the panel is then fetched, to the first cache.
+// Tiles of rows that may be multiplied with a panel at once, and one less; and their bytes at most.
 constexpr int64_t kTallTiles = 4;
 constexpr int64_t kTallBytes = int64_t{42} << 10;
-constexpr int64_t kTallAhead = int64_t{4} << 10;
 // Panels that stay in the second cache while rows go by.
 constexpr int64_t kChunkBytes = int64_t{96} << 10;
 // All panels that stay there from rows to rows.
 constexpr int64_t kStayingBytes = int64_t{1} << 20;
-constexpr int64_t kLine = 64;  // bytes that are fetched at once
 
 template <typename Tiles, bool kSigned>
 class TileProduct {
@@ -53,8 +48,11 @@ class TileProduct {
           mMatrix(block.matrix),
           mPanelBytes(kTilePanels.panelBytes(block.depth)),
           mEnd(block),
+          mBehind(rowsBehind(2 * (block.depth / kTileDepth))),
           mSums(reinterpret_cast<int32_t*>(block.memory)),
-          mRowSums(mSums + kGroupInts) {}
+          mGroups(reinterpret_cast<WholeGroup*>(block.memory)),
+          mRowSums(mSums + kSumsInts),
+          mTiles(mPanelBytes, mRowSums) {}
 
     void run() {
         Tiles::configure();
@@ -88,14 +86,17 @@ class TileProduct {
                           .pitch = mMatrix.rows});
             }
         }
+        finish();
         Tiles::release();
     }
 
   private:
-    static_assert((kGroupInts + kGroupTiles * kTileInts) * sizeof(int32_t) <= kTileSumsBytes);
+    // Two whole groups, or any one, and behind them the sums of rows.
+    static constexpr int64_t kWholeInts = sizeof(WholeGroup) / sizeof(int32_t);
+    static constexpr int64_t kSumsInts = std::max(2 * kWholeInts, kGroupInts);
+    static_assert((kSumsInts + kGroupTiles * kTileInts) * sizeof(int32_t) <= kTileSumsBytes);
 
-    // Where tiles of rows begin.
-    using Lefts = std::array<const uint8_t*, kGroupTiles>;
+    using Lefts = typename TileSums<Tiles, kSigned>::Lefts;
 
     void multiply(const PlacedRows& rows) {
         const int64_t tiles = rows.tiles();
@@ -128,7 +129,8 @@ class TileProduct {
 
     // A function of its own: what multiply() calls is then still part of it.
     HWY_NOINLINE void multiplyTall(const PlacedRows& rows, int64_t tiles, int64_t panels) {
-        mAheadEnd = mMatrix.panels + panels * mPanelBytes + mBlock.bytesBehind;
+        finish();
+        mTiles.fetch(nullptr, panelAt(panels) + mBlock.bytesBehind, 0);
         if (tiles == kTallTiles) {
             multiplyRows<kTallTiles>(rows, 0, 0, panels);
         } else {
@@ -141,35 +143,43 @@ class TileProduct {
     // takes the time of what they wait for.
     void fetchBeyond(const PlacedRows& rows, int64_t panel, int64_t end, int64_t blocks) {
         const int64_t panels = kTilePanels.panels(mMatrix.columns);
-        const std::byte* const behind = mMatrix.panels + end * mPanelBytes;
+        const std::byte* const behind = panelAt(end);
         const bool isThere = rows.first > 0 && panels * mPanelBytes <= kStayingBytes;
         const int64_t bytes = std::min((end - panel) * mPanelBytes,
                                        (panels - end) * mPanelBytes + mBlock.bytesBehind);
         const int64_t steps = blocks * ((end - panel + 1) / 2) * (mBlock.depth / kTileDepth);
-        mAhead = behind;
-        mAheadEnd = isThere ? behind : behind + bytes;
-        mAheadStep = std::max<int64_t>(bytes / kLine / std::max<int64_t>(steps, 1), 1) * kLine;
+        const int64_t each = bytes / kLine / std::max<int64_t>(steps, 1);
+        mTiles.fetch(behind, isThere ? behind : behind + bytes, std::max<int64_t>(each, 1) * kLine);
     }
 
     template <int kR>
     HWY_INLINE void multiplyRows(const PlacedRows& rows, int64_t tile, int64_t panel, int64_t end) {
         Lefts a = {};
-        bool isWhole = true;
         for (int r = 0; r < kR; ++r) {
             const int64_t first = rows.firstRow(tile + r);
             a[static_cast<size_t>(r)] = rows.a + first * rows.stride;
             ptrdiff_t* const to = &mRowOffsets[static_cast<size_t>(r * kTileRows)];
-            isWhole &= rows.place(mMatrix, first, to);
+            rows.place(mMatrix, first, to);
             // What was there to be added may have been replaced.
             const int64_t again = (tile + r) * kTileRows - first;
             if (mEnd.addend != nullptr && again > 0) {
                 std::fill_n(to, again, kNowhere);
-                isWhole = false;
             }
         }
-        mRowsAreWhole = isWhole;
         if (mMatrix.weightsZero != 0) {
             sumRows<kR>(rows, a);
+        }
+        if constexpr (kR == 2) {
+            if (mayWait()) {
+                for (; panel + kGroupPanels <= end &&
+                       (panel + kGroupPanels) * kTileColumns <= mMatrix.columns;
+                     panel += kGroupPanels) {
+                    computeWhole(rows, a, panel);
+                }
+            }
+        }
+        if (panel < end) {
+            finish();
         }
         for (; panel < end; panel += kGroupPanels) {
             computeGroup<kR>(rows, a, panel, std::min(panel + kGroupPanels, end));
@@ -202,253 +212,165 @@ class TileProduct {
         }
     }
 
-    // The sums of kR tiles of rows with up to kGroupPanels panels, which then become bytes: as long
-    // as tiles are in work, vectors have half of the units that they have else.
+    // Whether groups of the two tiles of rows in work are whole where they have all columns.
+    bool mayWait() const {
+        return mMatrix.weightsZero == 0 &&
+               (mEnd.addend == nullptr ||
+                std::find(mRowOffsets.begin(), mRowOffsets.begin() + WholeGroup::kRows, kNowhere) ==
+                        mRowOffsets.begin() + WholeGroup::kRows);
+    }
+
+    // The sums of a whole group, which wait until the next one is in work, or for finish().
+    // Meanwhile those of the group before become bytes.
+    HWY_INLINE void computeWhole(const PlacedRows& rows, const Lefts& a, int64_t panel) {
+        WholeGroup& group = mWaiting == mGroups ? mGroups[1] : mGroups[0];
+        if (mWaiting == nullptr) {
+            NoRows none;
+            computeWhole<false>(rows, a, panel, group, none);
+        } else if (mEnd.addend != nullptr) {
+            computeWhole<true>(rows, a, panel, group);
+        } else {
+            computeWhole<false>(rows, a, panel, group);
+        }
+        group.place(mRowOffsets, mEnd.c + panel * kTileColumns, mRowSums);
+        mWaiting = &group;
+        mWaitingPanel = panel;
+    }
+    template <bool kAdds>
+    HWY_INLINE void computeWhole(const PlacedRows& rows, const Lefts& a, int64_t panel,
+                                 WholeGroup& group) {
+        forBounds([&](auto bounds) HWY_ATTR __attribute__((always_inline)) {
+            RowsBetween<kSigned, decltype(bounds)::value, kAdds> between(
+                    waitingBytes<decltype(bounds)::value, kAdds>(), mBehind);
+            computeWhole<true>(rows, a, panel, group, between);
+            between.rest();
+        });
+    }
+    template <bool kStores, typename Between>
+    HWY_INLINE void computeWhole(const PlacedRows& rows, const Lefts& a, int64_t panel,
+                                 WholeGroup& group, Between& between) {
+        mTiles.template compute<2, 2, kStores, true>(rows, a, panelAt(panel), between);
+        mTiles.template note<2, 2>(group.sums[0]);
+        mTiles.template compute<2, 2, true, false>(rows, a, panelAt(panel + 2), between);
+        mTiles.template note<2, 2>(group.sums[2]);
+    }
+    template <ByteBounds kBounds, bool kAdds>
+    HWY_INLINE WholeGroupBytes<kSigned, kBounds, kAdds> waitingBytes() const {
+        return {mEnd, *mWaiting, panelAt(mWaitingPanel) + kMultipliers, mPanelBytes};
+    }
+
+    // Makes bytes of the group that waits.
+    void finish() {
+        if (mWaiting == nullptr) {
+            return;
+        }
+        mTiles.store();
+        const auto all = [](auto bytes) HWY_ATTR {
+            for (int64_t row = 0; row < WholeGroup::kRows; ++row) {
+                bytes.store(row);
+            }
+        };
+        forBounds([&](auto bounds) HWY_ATTR {
+            if (mEnd.addend != nullptr) {
+                all(waitingBytes<decltype(bounds)::value, true>());
+            } else {
+                all(waitingBytes<decltype(bounds)::value, false>());
+            }
+        });
+        mWaiting = nullptr;
+    }
+
+    // The sums of kR tiles of rows with up to kGroupPanels panels, which become bytes at once: they
+    // are few, or the first cache has no room for those of two groups.
     template <int kR>
     HWY_INLINE void computeGroup(const PlacedRows& rows, const Lefts& a, int64_t panel,
                                  int64_t end) {
         const SumsGroup group = groupOf<kR>(panel, end);
-        if constexpr (kR > 2) {
-            computeBlock<kR, 1, false>(rows, a, panel);
-            noteTiles<kR, 1>(mSums);
-            for (int64_t i = 1; panel + i < end; ++i) {
-                computeBlock<kR, 1, true>(rows, a, panel + i);
-                noteTiles<kR, 1>(mSums + i * group.panelInts);
-            }
-        } else if (panel + 2 <= end) {
-            computeBlock<kR, 2, false>(rows, a, panel);
-            noteTiles<kR, 2>(mSums);
-            if (panel + 4 <= end) {
-                computeBlock<kR, 2, true>(rows, a, panel + 2);
-                noteTiles<kR, 2>(mSums + 2 * group.panelInts);
-            } else if (panel + 3 <= end) {
-                computeBlock<kR, 1, true>(rows, a, panel + 2);
-                noteTiles<kR, 1>(mSums + 2 * group.panelInts);
-            }
-        } else {
-            computeBlock<kR, 1, false>(rows, a, panel);
-            noteTiles<kR, 1>(mSums);
+        int64_t done = computePart<kR, false>(rows, a, panel, end, mSums);
+        while (panel + done < end) {
+            done += computePart<kR, true>(rows, a, panel + done, end,
+                                          mSums + done * group.panelInts);
         }
-        storeTiles();
-        if (group.isWhole) {
-            storeGroup<true>(group);
-        } else {
-            storeGroup<false>(group);
+        mTiles.store();
+        forBounds([&](auto bounds) HWY_ATTR {
+            // Not const: GCC keeps nothing in registers that a constructor writes to read-only
+            // memory.
+            GroupBytes<kSigned> bytes(mEnd, group);
+            for (int64_t row = 0; row < group.rowCount; ++row) {
+                bytes.template store<decltype(bounds)::value>(row);
+            }
+        });
+    }
+
+    // Of two panels, or of one: how many.
+    template <int kR, bool kStores>
+    HWY_INLINE int64_t computePart(const PlacedRows& rows, const Lefts& a, int64_t panel,
+                                   int64_t end, int32_t* sums) {
+        NoRows none;
+        if constexpr (kR <= 2) {
+            if (panel + 2 <= end) {
+                mTiles.template compute<kR, 2, kStores, false>(rows, a, panelAt(panel), none);
+                mTiles.template note<kR, 2>(sums);
+                return 2;
+            }
         }
+        mTiles.template compute<kR, 1, kStores, false>(rows, a, panelAt(panel), none);
+        mTiles.template note<kR, 1>(sums);
+        return 1;
     }
 
     template <int kR>
     SumsGroup groupOf(int64_t panel, int64_t end) const {
         const int64_t column = panel * kTileColumns;
-        const int64_t columns = std::min((end - panel) * kTileColumns, mMatrix.columns - column);
         SumsGroup group = {
                 .sums = mSums,
                 .panelInts = panelInts(kR),
                 .rows = mRowOffsets.data(),
                 .corrections = mMatrix.weightsZero != 0 ? mCorrections.data() : nullptr,
                 .column = column,
-                .columns = columns,
-                .rowCount = kR * kTileRows,
-                .isWhole = mRowsAreWhole && columns == kGroupColumns && mMatrix.weightsZero == 0};
+                .columns = std::min((end - panel) * kTileColumns, mMatrix.columns - column),
+                .rowCount = kR * kTileRows};
         for (int64_t i = 0; i < kGroupPanels; ++i) {
-            group.multipliers[static_cast<size_t>(i)] =
-                    multipliersOf(mMatrix.panels + std::min(panel + i, end - 1) * mPanelBytes);
+            group.multipliers[static_cast<size_t>(i)] = reinterpret_cast<const float*>(
+                    panelAt(std::min(panel + i, end - 1)) + kMultipliers);
         }
         return group;
     }
 
-    // The sums of kR tiles of rows with kV panels, which stay in tiles. kStores: those of the block
-    // before go to memory as soon as each tile is wanted.
-    template <int kR, int kV, bool kStores>
-    HWY_INLINE void computeBlock(const PlacedRows& rows, const Lefts& a, int64_t panel) {
-        const std::byte* w = mMatrix.panels + panel * mPanelBytes + kPanelHead;
-        Step step = {.stride = rows.stride, .toSecond = mPanelBytes};
-        for (size_t r = 1; r < kR; ++r) {
-            step.toRows[r] = a[r] - a[0];
-        }
-        const std::byte* ahead = mAhead;
-        const auto fetch = [&]() HWY_ATTR __attribute__((always_inline)) {
-            if constexpr (kR > 2) {
-                if (w + kTallAhead < mAheadEnd) {
-                    HALYARD_UNROLL
-                    for (int64_t i = 0; i < kTileBytes; i += kLine) {
-                        __builtin_prefetch(w + kTallAhead + i, 0, 3);
-                    }
-                }
-                return;
-            }
-            for (int64_t i = 0; i < mAheadStep && ahead < mAheadEnd; i += kLine) {
-                __builtin_prefetch(ahead, 0, 2);
-                ahead += kLine;
-            }
-        };
-        bool begins = true;
-        for (const ptrdiff_t run : rows.runs) {
-            const uint8_t* x = a[0] + run;
-            const uint8_t* const end = x + rows.runLength;
-            if (begins) {
-                begins = false;
-                beginStep<kR, kV, kStores>(x, w, step);
-                fetch();
-                x += kTileDepth;
-                w += kTileBytes;
-            }
-            for (; x < end; x += kTileDepth) {
-                multiplyStep<kR, kV>(x, w, step);
-                fetch();
-                w += kTileBytes;
-            }
-        }
-        mAhead = ahead;
-    }
-
-    // Where the sums of a block go that are in tiles: from `sums` on. Tiles that the block does not
-    // have go where nobody looks.
-    template <int kR, int kV>
-    HWY_INLINE void noteTiles(int32_t* sums) {
-        for (int tile = 0; tile < 4; ++tile) {
-            mInTiles[static_cast<size_t>(tile)] =
-                    tile < kR * kV ? sums + tile % kV * panelInts(kR) + tile / kV * kTileInts
-                                   : mRowSums;
-        }
-    }
-    HWY_INLINE void storeTiles() const {
-        storeTile<0>();
-        storeTile<1>();
-        storeTile<2>();
-        storeTile<3>();
-    }
-
-    template <bool kWhole>
-    HWY_INLINE void storeGroup(const SumsGroup& group) const {
+    // Calls body with what is known of the bounds.
+    template <typename Body>
+    HWY_INLINE void forBounds(Body body) const {
         switch (mEnd.bounds) {
             case ByteBounds::ANY:
-                storeRows<kWhole, ByteBounds::ANY>(group);
+                body(std::integral_constant<ByteBounds, ByteBounds::ANY>());
                 break;
             case ByteBounds::TYPE:
-                storeRows<kWhole, ByteBounds::TYPE>(group);
+                body(std::integral_constant<ByteBounds, ByteBounds::TYPE>());
                 break;
             case ByteBounds::FROM_ZERO:
-                storeRows<kWhole, ByteBounds::FROM_ZERO>(group);
+                body(std::integral_constant<ByteBounds, ByteBounds::FROM_ZERO>());
                 break;
         }
     }
-    template <bool kWhole, ByteBounds kBounds>
-    HWY_INLINE void storeRows(const SumsGroup& group) const {
-        // Not const: GCC keeps nothing in registers that a constructor writes to read-only memory.
-        GroupBytes<kSigned, kWhole> bytes(mEnd, group);
-        for (int64_t row = 0; row < group.rowCount; ++row) {
-            bytes.template store<kBounds>(row);
-        }
-    }
 
-    // What is the same for all of a block.
-    struct Step {
-        ptrdiff_t stride = 0;
-        int64_t toSecond = 0;  // from a panel to the next
-        // From the first tile's rows to those of each.
-        std::array<ptrdiff_t, kGroupTiles> toRows = {};
-    };
+    const std::byte* panelAt(int64_t panel) const { return mMatrix.panels + panel * mPanelBytes; }
 
-    // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels.
-    template <int kR, int kV>
-    HWY_INLINE void multiplyStep(const uint8_t* x, const std::byte* w, const Step& step) const {
-        if constexpr (kR > 2) {
-            Tiles::template load<6>(w, kTileDepth);
-            multiplyRowsTile<kR, 0>(x, step);
-            multiplyRowsTile<kR, 1>(x, step);
-            multiplyRowsTile<kR, 2>(x, step);
-            multiplyRowsTile<kR, 3>(x, step);
-            return;
-        }
-        // All of them before the first product: where another thread is on the core, loads and
-        // products in turns take a tenth longer.
-        Tiles::template load<4>(x, step.stride);
-        Tiles::template load<6>(w, kTileDepth);
-        if constexpr (kV > 1) {
-            Tiles::template load<7>(w + step.toSecond, kTileDepth);
-        }
-        if constexpr (kR > 1) {
-            Tiles::template load<5>(x + step.toRows[1], step.stride);
-        }
-        multiplyTile<kR, kV, 0>();
-        multiplyTile<kR, kV, 1>();
-        multiplyTile<kR, kV, 2>();
-        multiplyTile<kR, kV, 3>();
-    }
-    template <int kR, int kV, int kSum>
-    HWY_INLINE void multiplyTile() const {
-        if constexpr (kSum < kR * kV) {
-            Tiles::template multiply<kSigned, kSum, rowTile(kSum / kV), 6 + kSum % kV>();
-        }
-    }
-    // Of a block of one panel, whose weights are loaded.
-    template <int kR, int kRow>
-    HWY_INLINE void multiplyRowsTile(const uint8_t* x, const Step& step) const {
-        if constexpr (kRow < kR) {
-            Tiles::template load<rowTile(kRow)>(x + step.toRows[kRow], step.stride);
-            multiplyTile<kR, 1, kRow>();
-        }
-    }
-    // The tile that has the rows of a block's so many-th: there are two for all of them.
-    static constexpr int rowTile(int row) { return 4 + row % 2; }
-
-    // The first one of a block, whose biases come before. kStores: tiles have sums of the block
-    // before.
-    template <int kR, int kV, bool kStores>
-    HWY_INLINE void beginStep(const uint8_t* x, const std::byte* w, const Step& step) const {
-        beginTile<kR, kV, kStores, 0>(x, w, step);
-        beginTile<kR, kV, kStores, 1>(x, w, step);
-        beginTile<kR, kV, kStores, 2>(x, w, step);
-        beginTile<kR, kV, kStores, 3>(x, w, step);
-    }
-
-    // One of the tiles of sums. A tile of rows is read for the first of its products, and one of a
-    // panel as well.
-    template <int kR, int kV, bool kStores, int kSum>
-    HWY_INLINE void beginTile(const uint8_t* x, const std::byte* w, const Step& step) const {
-        constexpr int kRow = kSum / kV;
-        constexpr int kColumn = kSum % kV;
-        const std::byte* const panel = w + kColumn * step.toSecond;
-        if constexpr (kStores) {
-            storeTile<kSum>();
-        }
-        if constexpr (kSum < kR * kV) {
-            Tiles::template load<kSum>(panel - kPanelHead, 0);
-            if constexpr (kColumn == 0) {
-                Tiles::template load<rowTile(kRow)>(x + step.toRows[kRow], step.stride);
-            }
-            if constexpr (kRow == 0) {
-                Tiles::template load<6 + kColumn>(panel, kTileDepth);
-            }
-            multiplyTile<kR, kV, kSum>();
-        }
-    }
-
-    template <int kTile>
-    HWY_INLINE void storeTile() const {
-        Tiles::template store<kTile>(mInTiles[kTile], kSumsStride);
-    }
-
-    static constexpr ptrdiff_t kSumsStride = kTileColumns * sizeof(int32_t);
-    static constexpr int64_t kPanelHead = kTileColumns * int64_t{sizeof(int32_t) + sizeof(float)};
-    static const float* multipliersOf(const std::byte* panel) {
-        return reinterpret_cast<const float*>(panel + kTileColumns * sizeof(int32_t));
-    }
+    // Of a panel, behind its biases.
+    static constexpr int64_t kMultipliers = kTileColumns * sizeof(int32_t);
 
     const TileBlock& mBlock;
     const QuantizedBlock& mMatrix;
     const int64_t mPanelBytes;
     const SumsEnd<kSigned> mEnd;
-    int32_t* const mSums;  // of a group
+    const RowsBehind mBehind;
+    int32_t* const mSums;       // of any group
+    WholeGroup* const mGroups;  // two of them, in the same place
     int32_t* const mRowSums;
     RowOffsets mRowOffsets = {};
-    bool mRowsAreWhole = false;
     std::array<int32_t, kGroupRows> mCorrections = {};
-    std::array<int32_t*, 4> mInTiles = {mSums, mSums, mSums, mSums};  // where sums in tiles go
-    const std::byte* mAhead = nullptr;
-    const std::byte* mAheadEnd = nullptr;
-    int64_t mAheadStep = 0;
+    TileSums<Tiles, kSigned> mTiles;
+    WholeGroup* mWaiting = nullptr;  // its last sums are in tiles
+    int64_t mWaitingPanel = 0;       // its first one
 };
 
 template <typename Tiles>

@@ -38,28 +38,29 @@ struct PlacedRows {
     }
 
     // Where the rows of the tile that begins with row `begin` go, in elements from the result's
-    // first row. Whether all of them are wanted.
-    bool place(const QuantizedBlock& matrix, int64_t begin, ptrdiff_t* to) const {
-        int64_t line = (first + begin) / pitch;
-        int64_t row = (first + begin) % pitch;
+    // first row.
+    void place(const QuantizedBlock& matrix, int64_t begin, ptrdiff_t* to) const {
+        int64_t line = 0;
+        int64_t row = first + begin;
+        if (row >= pitch) {
+            line = row / pitch;
+            row %= pitch;
+        }
         if (row + kTileRows <= matrix.rows && begin + kTileRows <= count) {
             ptrdiff_t at = line * matrix.cLine + row * matrix.cRow;
             for (int64_t i = 0; i < kTileRows; ++i, at += matrix.cRow) {
                 to[i] = at;
             }
-            return true;
+            return;
         }
-        bool isWhole = true;
         for (int64_t i = 0; i < kTileRows; ++i) {
             const bool wanted = row < matrix.rows && begin + i < count;
             to[i] = wanted ? line * matrix.cLine + row * matrix.cRow : kNowhere;
-            isWhole &= wanted;
             if (++row == pitch) {
                 row = 0;
                 ++line;
             }
         }
-        return isWhole;
     }
 };
 
