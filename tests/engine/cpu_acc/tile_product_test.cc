@@ -237,6 +237,17 @@ TEST_P(TileProducts, OfTallTilesAreTheReferences) {
     check({.height = 6, .width = 8, .depth = 960, .channels = 40});
 }
 
+// Groups of 64 columns, which wait until the next ones are in work: of rows next to those that
+// nobody wants, of several chunks of panels, before groups of fewer columns or rows, and, where
+// rows are copied in parts, before a part of four tiles.
+TEST_P(TileProducts, OfGroupsThatWaitAreTheReferences) {
+    check({.height = 6, .width = 15, .depth = 64, .channels = 128});
+    check({.height = 7, .width = 11, .depth = 192, .channels = 120});
+    check({.height = 9, .width = 14, .depth = 64, .channels = 64, .side = 3});
+    check({.height = 3, .width = 32, .depth = 640, .channels = 256});
+    check({.height = 10, .width = 16, .depth = 500, .channels = 128});
+}
+
 TEST_P(TileProducts, OfGroupsInPlaceAreTheReferences) {
     check({.height = 6, .width = 7, .depth = 128, .channels = 40, .side = 3, .groups = 2});
 }
@@ -248,8 +259,11 @@ TEST_P(TileProducts, OfManyWeightsAreTheReferences) {
 }
 
 TEST_P(TileProducts, AreAddedToWhatLiesBesideThem) {
-    for (const int32_t depth : {24, 64}) {
-        const Picture picture = {.height = 7, .width = 9, .depth = depth, .channels = 50};
+    for (const Picture& picture :
+         {Picture{.height = 7, .width = 9, .depth = 24, .channels = 50},
+          Picture{.height = 7, .width = 9, .depth = 64, .channels = 50},
+          Picture{.height = 6, .width = 15, .depth = 64, .channels = 128},
+          Picture{.height = 7, .width = 11, .depth = 72, .channels = 192}}) {
         Layer layer = layerOf(mRandom, GetParam(), picture);
         TensorType addend = layer.output;
         addend.shape = {1, picture.height, picture.width, picture.channels};
