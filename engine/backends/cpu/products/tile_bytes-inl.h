@@ -45,6 +45,12 @@ constexpr int64_t panelInts(int64_t rowTiles) {
 }
 constexpr int64_t kGroupInts = kGroupPanels * panelInts(kGroupTiles);
 
+// What a panel begins with.
+struct alignas(64) PanelHead {
+    int32_t biases[kTileColumns];
+    float multipliers[kTileColumns];
+};
+
 // Where rows go, in elements from the first row.
 using RowOffsets = std::array<ptrdiff_t, kGroupRows>;
 
@@ -55,7 +61,7 @@ struct SumsGroup {
     const ptrdiff_t* rows = nullptr;       // offsets of kGroupRows
     const int32_t* corrections = nullptr;  // added to the sums of each row; null: nothing is
     // Valid even where no panel is.
-    std::array<const float*, kGroupPanels> multipliers = {};
+    std::array<const PanelHead*, kGroupPanels> panels = {};
     int64_t column = 0;
     int64_t columns = kGroupColumns;
     int64_t rowCount = 0;
@@ -86,7 +92,7 @@ struct SumsEnd {
     uint8_t* c;
 };
 
-// A whole group: two tiles of rows by four of columns, to whose sums nothing is added.
+// A whole group: two tiles of rows by four of columns, to whose sums nothing but biases is added.
 struct alignas(64) WholeGroup {
     static constexpr int64_t kRows = 2 * kTileRows;
 
@@ -106,30 +112,47 @@ struct alignas(64) WholeGroup {
     }
 };
 
+#if HWY_TARGET == HWY_AVX3
+// What becomes of a panel's sums. To load tiles with biases would take what multiplies as long as a
+// product does.
+struct PanelEnd {
+    HWY_INLINE explicit PanelEnd(const void* panel)
+        : biases(_mm512_load_si512(static_cast<const PanelHead*>(panel)->biases)),
+          multipliers(_mm512_load_ps(static_cast<const PanelHead*>(panel)->multipliers)) {}
+
+    HWY_INLINE __m512i sums(const int32_t* from) const {
+        return _mm512_add_epi32(_mm512_load_si512(from), biases);
+    }
+
+    __m512i biases;
+    __m512 multipliers;
+};
+#endif
+
 // Makes bytes of its sums, row by row; the more is known of their bounds, the faster. kAdds: there
 // is an addend, and all rows are wanted.
 #if HWY_TARGET == HWY_AVX3
 template <bool kSigned, ByteBounds kBounds, bool kAdds>
 class WholeGroupBytes {
   public:
-    // `multipliers`: of the first panel, `pitch` bytes before those of the next one.
+    // `panel`: the first one, `pitch` bytes before the next.
     HWY_INLINE WholeGroupBytes(const SumsEnd<kSigned>& end, const WholeGroup& group,
-                               const std::byte* multipliers, int64_t pitch)
+                               const std::byte* panel, int64_t pitch)
         : mGroup(group),
           mRound(end.round),
           mAdd(end.add),
           mToAddend(kAdds ? end.addend - end.c : 0),
-          mA(_mm512_load_ps(multipliers)),
-          mB(_mm512_load_ps(multipliers + pitch)),
-          mC(_mm512_load_ps(multipliers + 2 * pitch)),
-          mD(_mm512_load_ps(multipliers + 3 * pitch)) {}
+          mFirst(panel),
+          mSecond(panel + pitch),
+          mThird(panel + 2 * pitch),
+          mFourth(panel + 3 * pitch) {}
 
     HWY_INLINE void store(int64_t row) const {
         const int64_t at = row * kTileColumns;
         __m512i bytes = mRound.template bytes<kBounds>(
-                _mm512_load_si512(mGroup.sums[0] + at), _mm512_load_si512(mGroup.sums[1] + at),
-                _mm512_load_si512(mGroup.sums[2] + at), _mm512_load_si512(mGroup.sums[3] + at), mA,
-                mB, mC, mD);
+                mFirst.sums(mGroup.sums[0] + at), mSecond.sums(mGroup.sums[1] + at),
+                mThird.sums(mGroup.sums[2] + at), mFourth.sums(mGroup.sums[3] + at),
+                mFirst.multipliers, mSecond.multipliers, mThird.multipliers, mFourth.multipliers);
         auto* const to = reinterpret_cast<uint8_t*>(mGroup.to[row]);
         if constexpr (kAdds) {
             bytes = mAdd(bytes, _mm512_loadu_si512(to + mToAddend));
@@ -142,15 +165,15 @@ class WholeGroupBytes {
     const SmallRoundedBytes<kSigned> mRound;
     const AddedBytes<typename SumsEnd<kSigned>::T> mAdd;
     const ptrdiff_t mToAddend;
-    const __m512 mA, mB, mC, mD;
+    const PanelEnd mFirst, mSecond, mThird, mFourth;
 };
 #else
 template <bool kSigned, ByteBounds /*kBounds*/, bool kAdds>
 class WholeGroupBytes {
   public:
-    WholeGroupBytes(const SumsEnd<kSigned>& end, const WholeGroup& group,
-                    const std::byte* multipliers, int64_t pitch)
-        : mEnd(end), mGroup(group), mMultipliers(multipliers), mPitch(pitch) {}
+    WholeGroupBytes(const SumsEnd<kSigned>& end, const WholeGroup& group, const std::byte* panel,
+                    int64_t pitch)
+        : mEnd(end), mGroup(group), mPanel(panel), mPitch(pitch) {}
 
     void store(int64_t row) const {
         using T = typename SumsEnd<kSigned>::T;
@@ -160,15 +183,19 @@ class WholeGroupBytes {
         for (int64_t i = 0; i < kGroupColumns; i += lanes) {
             const int64_t panel = i / kTileColumns;
             const int64_t lane = i % kTileColumns;
-            const auto* const multipliers =
-                    reinterpret_cast<const float*>(mMultipliers + panel * mPitch);
-            const auto sums = hn::Load(kSums, mGroup.sums[panel] + row * kTileColumns + lane);
-            hn::StoreU(mEnd.round(sums, hn::Load(kFloats, multipliers + lane)), kBytes, bytes + i);
+            const auto* const head = reinterpret_cast<const PanelHead*>(mPanel + panel * mPitch);
+            const auto sums =
+                    hn::Add(hn::Load(kSums, mGroup.sums[panel] + row * kTileColumns + lane),
+                            hn::Load(kSums, head->biases + lane));
+            hn::StoreU(mEnd.round(sums, hn::Load(kFloats, head->multipliers + lane)), kBytes,
+                       bytes + i);
         }
-        for (int64_t i = 0; kAdds && i < kGroupColumns; ++i) {
-            const uint8_t added = to[mEnd.addend - mEnd.c + i];
-            bytes[i] =
-                    static_cast<uint8_t>(mEnd.add(static_cast<T>(bytes[i]), static_cast<T>(added)));
+        if constexpr (kAdds) {
+            const uint8_t* const added = to + (mEnd.addend - mEnd.c);
+            for (int64_t i = 0; i < kGroupColumns; ++i) {
+                bytes[i] = static_cast<uint8_t>(
+                        mEnd.add(static_cast<T>(bytes[i]), static_cast<T>(added[i])));
+            }
         }
         std::copy_n(bytes, kGroupColumns, to);
     }
@@ -178,13 +205,14 @@ class WholeGroupBytes {
 
     const SumsEnd<kSigned>& mEnd;
     const WholeGroup& mGroup;
-    const std::byte* const mMultipliers;
+    const std::byte* const mPanel;
     const int64_t mPitch;
 };
 #endif
 
 // How many rows of a whole group become bytes behind each of a step's four products, so that all
-// are done in so many steps.
+// are done in so many steps: two at least, since no more than half of a group's sums are in memory
+// before the last product of the first one.
 using RowsBehind = std::array<int64_t, 4>;
 inline RowsBehind rowsBehind(int64_t steps) {
     const int64_t each = (WholeGroup::kRows + steps - 1) / steps;
@@ -202,17 +230,13 @@ class RowsBetween {
 
     template <int kProduct>
     HWY_INLINE void behind() {
-        upTo(std::min(mNext + mBehind[kProduct], WholeGroup::kRows));
-    }
-    HWY_INLINE void rest() { upTo(WholeGroup::kRows); }
-
-  private:
-    HWY_INLINE void upTo(int64_t end) {
+        const int64_t end = std::min(mNext + mBehind[kProduct], WholeGroup::kRows);
         for (; mNext < end; ++mNext) {
             mBytes.store(mNext);
         }
     }
 
+  private:
     // Not const: GCC keeps nothing in registers that a constructor writes to read-only memory.
     WholeGroupBytes<kSigned, kBounds, kAdds> mBytes;
     const RowsBehind& mBehind;
@@ -235,10 +259,10 @@ class GroupBytes {
           mRows(group.rows),
           mCorrections(group.corrections),
           mThere(~uint64_t{0} >> static_cast<unsigned>(kGroupColumns - group.columns)),
-          mA(_mm512_load_ps(group.multipliers[0])),
-          mB(_mm512_load_ps(group.multipliers[1])),
-          mC0(_mm512_load_ps(group.multipliers[2])),
-          mD(_mm512_load_ps(group.multipliers[3])) {}
+          mFirst(group.panels[0]),
+          mSecond(group.panels[1]),
+          mThird(group.panels[2]),
+          mFourth(group.panels[3]) {}
 
     template <ByteBounds kBounds = ByteBounds::ANY>
     HWY_INLINE void store(int64_t row) const {
@@ -248,10 +272,10 @@ class GroupBytes {
         }
         // Columns that are not there have sums of old, which go nowhere.
         const int32_t* const sums = mSums + row * kTileColumns;
-        __m512i a = _mm512_load_si512(sums);
-        __m512i b = _mm512_load_si512(sums + mPanelInts);
-        __m512i c = _mm512_load_si512(sums + 2 * mPanelInts);
-        __m512i d = _mm512_load_si512(sums + 3 * mPanelInts);
+        __m512i a = mFirst.sums(sums);
+        __m512i b = mSecond.sums(sums + mPanelInts);
+        __m512i c = mThird.sums(sums + 2 * mPanelInts);
+        __m512i d = mFourth.sums(sums + 3 * mPanelInts);
         if (mCorrections != nullptr) {
             const __m512i correction = _mm512_set1_epi32(mCorrections[row]);
             a = _mm512_add_epi32(a, correction);
@@ -259,7 +283,9 @@ class GroupBytes {
             c = _mm512_add_epi32(c, correction);
             d = _mm512_add_epi32(d, correction);
         }
-        __m512i bytes = mRound.template bytes<kBounds>(a, b, c, d, mA, mB, mC0, mD);
+        __m512i bytes =
+                mRound.template bytes<kBounds>(a, b, c, d, mFirst.multipliers, mSecond.multipliers,
+                                               mThird.multipliers, mFourth.multipliers);
         if (mAdds) {
             bytes = mAdd(bytes, _mm512_maskz_loadu_epi8(mThere, mAddend + to));
         }
@@ -277,7 +303,7 @@ class GroupBytes {
     const ptrdiff_t* const mRows;
     const int32_t* const mCorrections;
     const __mmask64 mThere;
-    const __m512 mA, mB, mC0, mD;
+    const PanelEnd mFirst, mSecond, mThird, mFourth;
 };
 #else
 template <bool kSigned>
@@ -290,27 +316,27 @@ class GroupBytes {
         if (mGroup.rows[row] == kNowhere) {
             return;
         }
+        using T = typename SumsEnd<kSigned>::T;
         const ptrdiff_t to = mGroup.rows[row] + mGroup.column;
+        uint8_t bytes[kGroupColumns];
         const auto correction =
                 hn::Set(kSums, mGroup.corrections == nullptr ? 0 : mGroup.corrections[row]);
         const auto lanes = static_cast<int64_t>(hn::Lanes(kSums));
         for (int64_t i = 0; i < mGroup.columns; i += lanes) {
             const int64_t panel = i / kTileColumns;
             const int64_t lane = i % kTileColumns;
-            const int32_t* const sums =
-                    mGroup.sums + panel * mGroup.panelInts + row * kTileColumns + lane;
-            const auto multipliers =
-                    hn::Load(kFloats, mGroup.multipliers[static_cast<size_t>(panel)] + lane);
-            storeFirst(mEnd.round(hn::Add(hn::Load(kSums, sums), correction), multipliers), kBytes,
-                       mEnd.c + to + i, static_cast<size_t>(std::min(lanes, mGroup.columns - i)));
+            const PanelHead& head = *mGroup.panels[static_cast<size_t>(panel)];
+            const auto sums = hn::Add(hn::Load(kSums, mGroup.sums + panel * mGroup.panelInts +
+                                                              row * kTileColumns + lane),
+                                      hn::Add(hn::Load(kSums, head.biases + lane), correction));
+            hn::StoreU(mEnd.round(sums, hn::Load(kFloats, head.multipliers + lane)), kBytes,
+                       bytes + i);
         }
-        if (mEnd.addend != nullptr) {
-            using T = typename SumsEnd<kSigned>::T;
-            for (int64_t i = to; i < to + mGroup.columns; ++i) {
-                mEnd.c[i] = static_cast<uint8_t>(
-                        mEnd.add(static_cast<T>(mEnd.c[i]), static_cast<T>(mEnd.addend[i])));
-            }
+        for (int64_t i = 0; mEnd.addend != nullptr && i < mGroup.columns; ++i) {
+            bytes[i] = static_cast<uint8_t>(
+                    mEnd.add(static_cast<T>(bytes[i]), static_cast<T>(mEnd.addend[to + i])));
         }
+        std::copy_n(bytes, mGroup.columns, mEnd.c + to);
     }
 
   private:

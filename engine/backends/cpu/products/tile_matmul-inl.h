@@ -129,7 +129,6 @@ class TileProduct {
 
     // A function of its own: what multiply() calls is then still part of it.
     HWY_NOINLINE void multiplyTall(const PlacedRows& rows, int64_t tiles, int64_t panels) {
-        finish();
         mTiles.fetch(nullptr, panelAt(panels) + mBlock.bytesBehind, 0);
         if (tiles == kTallTiles) {
             multiplyRows<kTallTiles>(rows, 0, 0, panels);
@@ -243,7 +242,6 @@ class TileProduct {
             RowsBetween<kSigned, decltype(bounds)::value, kAdds> between(
                     waitingBytes<decltype(bounds)::value, kAdds>(), mBehind);
             computeWhole<true>(rows, a, panel, group, between);
-            between.rest();
         });
     }
     template <bool kStores, typename Between>
@@ -256,7 +254,7 @@ class TileProduct {
     }
     template <ByteBounds kBounds, bool kAdds>
     HWY_INLINE WholeGroupBytes<kSigned, kBounds, kAdds> waitingBytes() const {
-        return {mEnd, *mWaiting, panelAt(mWaitingPanel) + kMultipliers, mPanelBytes};
+        return {mEnd, *mWaiting, panelAt(mWaitingPanel), mPanelBytes};
     }
 
     // Makes bytes of the group that waits.
@@ -331,8 +329,8 @@ class TileProduct {
                 .columns = std::min((end - panel) * kTileColumns, mMatrix.columns - column),
                 .rowCount = kR * kTileRows};
         for (int64_t i = 0; i < kGroupPanels; ++i) {
-            group.multipliers[static_cast<size_t>(i)] = reinterpret_cast<const float*>(
-                    panelAt(std::min(panel + i, end - 1)) + kMultipliers);
+            group.panels[static_cast<size_t>(i)] =
+                    reinterpret_cast<const PanelHead*>(panelAt(std::min(panel + i, end - 1)));
         }
         return group;
     }
@@ -354,9 +352,6 @@ class TileProduct {
     }
 
     const std::byte* panelAt(int64_t panel) const { return mMatrix.panels + panel * mPanelBytes; }
-
-    // Of a panel, behind its biases.
-    static constexpr int64_t kMultipliers = kTileColumns * sizeof(int32_t);
 
     const TileBlock& mBlock;
     const QuantizedBlock& mMatrix;

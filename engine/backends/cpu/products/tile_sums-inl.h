@@ -33,8 +33,6 @@ namespace {
 // How far ahead of four tiles of rows a panel is fetched, to the first cache.
 constexpr int64_t kTallAhead = int64_t{4} << 10;
 constexpr int64_t kLine = 64;  // bytes that are fetched at once
-// Of a panel, before its weights: biases and multipliers.
-constexpr int64_t kPanelHead = kTileColumns * int64_t{sizeof(int32_t) + sizeof(float)};
 constexpr ptrdiff_t kSumsStride = kTileColumns * sizeof(int32_t);
 
 // In place of RowsBetween, where no rows become bytes.
@@ -67,7 +65,7 @@ class TileSums {
     template <int kR, int kV, bool kStores, bool kFirst, typename Between>
     HWY_INLINE void compute(const PlacedRows& rows, const Lefts& a, const std::byte* panel,
                             Between& between) {
-        const std::byte* w = panel + kPanelHead;
+        const std::byte* w = panel + sizeof(PanelHead);
         Step step = {.stride = rows.stride, .toSecond = mPanelBytes};
         for (size_t r = 1; r < kR; ++r) {
             step.toRows[r] = a[r] - a[0];
@@ -185,7 +183,7 @@ class TileSums {
     // The tile that has the rows of a block's so many-th: there are two for all of them.
     static constexpr int rowTile(int row) { return 4 + row % 2; }
 
-    // The first one of a block, whose biases come before. kStores: tiles have sums of the block
+    // The first one of a block. kStores: tiles have sums of the block
     // before.
     template <int kR, int kV, bool kStores, bool kFirst, typename Between>
     HWY_INLINE void beginStep(const uint8_t* x, const std::byte* w, const Step& step,
@@ -221,7 +219,7 @@ class TileSums {
             storeTile<kSum>();
         }
         if constexpr (kSum < kR * kV) {
-            Tiles::template load<kSum>(panel - kPanelHead, 0);
+            Tiles::template zero<kSum>();
             if constexpr (kColumn == 0) {
                 Tiles::template load<rowTile(kRow)>(x + step.toRows[kRow], step.stride);
             }
