@@ -49,16 +49,27 @@ class Peak:
 
 def measure_peak(threads: int) -> Peak:
     """Takes about a second."""
-    program = native.program(native.RUNNER)
-    done = subprocess.run(
-        [program, "--measure-peak", *DriverOptions(threads=threads).words()],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode != 0:
-        raise HalyardError(f"{native.RUNNER} --measure-peak failed: {done.stderr.strip()}")
-    said: dict[str, Any] = json.loads(done.stdout)
+    words = ["--measure-peak", *DriverOptions(threads=threads).words()]
+    said: dict[str, Any] = json.loads(_measured(words))
     return Peak(**said)
+
+
+def measure_core_pace(core: int) -> float:
+    """Additions per nanosecond that it does now, in some milliseconds: fewer where another program
+    uses its other half."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, [core])
+    try:
+        return float(_measured(["--measure-core-pace"]))
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _measured(words: Sequence[str]) -> str:
+    done = subprocess.run([native.program(native.RUNNER), *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise HalyardError(f"{native.RUNNER} {words[0]} failed: {done.stderr.strip()}")
+    return done.stdout
 
 
 def measure_peaks(threads: Sequence[int]) -> dict[int, Peak]:

@@ -2,6 +2,7 @@
 """halyard bench: engines in turns, checked before they are timed. No test looks at how fast."""
 
 import io
+import itertools
 import json
 import os
 import subprocess
@@ -238,6 +239,14 @@ def test_all_engines_of_one_thread_have_the_same_core_in_a_round(
     monkeypatch.setattr(
         EngineProcess, "keep_to", lambda self, cores: moved.append((self._name, cores))
     )
+    paces = itertools.count(1)
+    measured: list[int] = []
+
+    def pace(core: int) -> float:
+        measured.append(core)
+        return float(next(paces))
+
+    monkeypatch.setattr(machine, "measure_core_pace", pace)
     benchmark = Benchmark(
         Terminal(Console(file=io.StringIO())), [fake(outputs)], ("CpuRef",), 50, same_core=(5, 6)
     )
@@ -246,6 +255,8 @@ def test_all_engines_of_one_thread_have_the_same_core_in_a_round(
     assert not result.ours.failed
     if threads > 1:
         assert not moved
+        assert not measured
+        assert not result.core_paces
         return
     assert len(moved) == 2 * 10 + 2
     for number in range(10):
@@ -253,6 +264,8 @@ def test_all_engines_of_one_thread_have_the_same_core_in_a_round(
         assert {name for name, _ in turns} == {"Fake", "Halyard"}
         assert {tuple(cores) for _, cores in turns} == {(5 + number % 2,)}
     assert [cores for _, cores in moved[20:]] == [(5, 6)] * 2, "all of them afterwards"
+    assert measured == [5, 5, 5, 6, 6, 6] * 5, "before each turn and after the last one"
+    assert result.core_paces == [1.0 + 3 * number for number in range(10)], "the least of them"
 
 
 def test_all_threads_of_an_engine_keep_to_its_cores() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from halyard import machine, native, zoo
 from halyard.bench import turns
+from halyard.bench.cores import OwnRounds
 from halyard.bench.results import OURS, EngineResult, ModelResult, disagreement
 from halyard.bench.turns import Amount
 from halyard.compare import Difference
@@ -206,6 +207,20 @@ def test_the_peak_refuses_threads_that_make_no_sense() -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert '--number-of-threads: takes a number up to 64, not "x"' in done.stderr
+
+
+def test_a_core_has_a_pace() -> None:
+    cores = machine.cores()
+    # Between what an emulated core does and what none has reached.
+    assert 0.001 < machine.measure_core_pace(cores[-1]) < 100
+    assert machine.cores() == cores, "this process keeps its own"
+
+
+def test_rounds_on_a_slower_core_than_the_best_are_not_its_own() -> None:
+    ours, fast, slow = [1.0, 6.0, 1.2, 9.0], [2.0, 6.0, 3.0, 1.0], [4.0] * 4
+    own = OwnRounds.among([5.0, 3.9, 4.0, 1.0], ours, [fast, slow, [9.0]], 5.0)
+    assert own == OwnRounds(pytest.approx((0.5 + 0.4) / 2), 2, 4)
+    assert OwnRounds.among([5.0, 3.9, 4.0, 1.0], ours, [fast], 9.0) == OwnRounds(None, 0, 4)
 
 
 def test_the_machine_has_a_name() -> None:

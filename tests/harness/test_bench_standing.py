@@ -59,6 +59,14 @@ def usual(factor: float = 1.0, seed: int = 0) -> Bench:
     )
 
 
+def shared(paces: Sequence[float]) -> Bench:
+    """Ours takes a third of the time where the core is its own, and half else."""
+    paces_of = [[1.0 if pace > 3.0 else 1.5] * 3 for pace in paces]
+    made = result(engine(paces_of), engine([[3.0] * 3] * len(paces), "litert"))
+    made.core_paces = list(paces)
+    return msgspec.structs.replace(usual(), results=[made.record(PEAK)])
+
+
 # ---- what is kept -------------------------------------------------------------------------------
 
 
@@ -91,6 +99,14 @@ def test_it_compares_as_the_benchmark_itself_does(tmp_path: Path) -> None:
     assert row.verdict(0.03) == whole.verdict(0.03) == "slower"
     assert row.yardstick == ["litert", "other"]
     assert row.ratio == pytest.approx(whole.ratio, rel=1e-3)
+
+
+def test_rounds_whose_core_was_the_engines_own_have_a_table() -> None:
+    kept = standing.of(shared([4.0, 2.0, 3.9, 3.1, 2.1, 2.2]))
+    assert kept.rows[0].core_paces == [4.0, 2.0, 3.9, 3.1, 2.1, 2.2]
+    page = standing.as_markdown([kept])
+    assert "| small_classifier 16 width 0.5 | float32 | 2 of 6 | 0.33 |" in page, page
+    assert "the engines' own" not in standing.as_markdown([standing.of(usual())])
 
 
 def test_another_processor_is_noted(tmp_path: Path) -> None:

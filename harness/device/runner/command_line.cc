@@ -101,6 +101,10 @@ std::vector<CommandLineOption> ownOptions(CommandLine& line) {
              "Print, as JSON, what this machine computes and moves a second with "
              "--number-of-threads at most, and exit.",
              act(Action::MEASURE_PEAK)},
+            {"measure-core-pace", 0, "",
+             "Print how many additions a nanosecond the core does that this is on, and exit: fewer "
+             "where another program uses the core's other half.",
+             act(Action::MEASURE_CORE_PACE)},
             {"lowest-hal", 0, "",
              "Run nothing: each result holds the lowest HAL version that can carry the case; only "
              "--bundle and --results are needed.",
@@ -129,6 +133,7 @@ Status checkComplete(const CommandLine& line) {
         case Action::LIST_OPTIONS:
         case Action::LIST_SERVICES:
         case Action::MEASURE_PEAK:
+        case Action::MEASURE_CORE_PACE:
             return {};
         case Action::LOWEST_HAL:
             return line.bundle.empty() || line.results.empty()

@@ -23,6 +23,7 @@ struct CommandLine {
         LIST_OPTIONS,
         LIST_SERVICES,
         MEASURE_PEAK,
+        MEASURE_CORE_PACE,
         REPORT,
         HELP
     };

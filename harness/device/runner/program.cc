@@ -16,6 +16,7 @@
 #include "harness/device/runner/bundle_run.h"
 #include "harness/device/runner/case_worker.h"
 #include "harness/device/runner/command_line.h"
+#include "harness/device/runner/core_pace.h"
 #include "harness/device/runner/isolation.h"
 #include "harness/device/runner/lowest_hal.h"
 #include "harness/device/runner/machine_peak.h"
@@ -108,6 +109,11 @@ int printPeak(const CommandLine& line) {
     return printText(describe(measurePeak(line.driver.threads)));
 }
 
+int printCorePace() {
+    printf("%.3f\n", measureCorePace());
+    return ATTEMPTED;
+}
+
 int printBackends() {
     for (const std::string_view name : engine::knownBackends()) {
         printf("%.*s\n", static_cast<int>(name.size()), name.data());
@@ -170,6 +176,8 @@ int runProgram(int argc, char** argv, MakeDevice* makeDevice, const CaseChecks* 
             return printServices();
         case CommandLine::Action::MEASURE_PEAK:
             return printPeak(*line);
+        case CommandLine::Action::MEASURE_CORE_PACE:
+            return printCorePace();
         case CommandLine::Action::LOWEST_HAL:
             return findLowestVersions(*line);
         case CommandLine::Action::REPORT:

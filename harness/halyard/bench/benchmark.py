@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from halyard import conditions
+from halyard import conditions, machine
 from halyard.bench import clients, sustained, turns
 from halyard.bench.burners import Burners
 from halyard.bench.checks import compared, judge_placement, take_prepared
@@ -189,6 +189,7 @@ class Benchmark:
                 cores.rounds if cores is not None else turns.ROUNDS,
             )
             for number, round_turns in enumerate(rounds):
+                paces = []
                 for turn in round_turns:
                     engine = engines[turn.engine]
                     if engine.failed:
@@ -197,6 +198,7 @@ class Benchmark:
                     step.share(number, len(rounds), text)
                     if cores is not None:
                         processes[turn.engine].keep_to([cores.of_round(number)])
+                        paces.append(machine.measure_core_pace(cores.of_round(number)))
                     time.sleep(_GAP)
                     expected = milliseconds[turn.engine] * (turn.count + turn.warmup) / 100
                     try:
@@ -207,6 +209,9 @@ class Benchmark:
                         engine.fail(str(error))
                     else:
                         engine.take(times)
+                if cores is not None:
+                    paces.append(machine.measure_core_pace(cores.of_round(number)))
+                    result.core_paces.append(min(paces))
             for process in processes.values() if cores is not None else ():
                 process.keep_to(self.same_core)
             step.failed = result.ours.failed

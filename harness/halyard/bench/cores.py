@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 import os
+import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Self
 
 from halyard import machine
 from halyard.bench.ratios import threads
@@ -53,6 +55,38 @@ class CoreTurns:
     def rounds(self) -> int:
         """So many that each core comes as often."""
         return math.ceil(ROUNDS / len(self.cores)) * len(self.cores)
+
+
+# Of the fastest of a benchmark's rounds, the least pace of one whose core no other program had.
+_OWN_PACE = 0.8
+
+
+@dataclass(frozen=True)
+class OwnRounds:
+    """Of one model those rounds in which the core was the engines' own: ours over the best peer's
+    time, of medians, and how many they are of how many."""
+
+    ratio: float | None
+    count: int
+    of: int
+
+    @classmethod
+    def among(
+        cls,
+        paces: Sequence[float],
+        ours: Sequence[float],
+        peers: Sequence[Sequence[float]],
+        fastest: float,
+    ) -> Self:
+        """`paces` are those of the rounds' cores and `fastest` the best one of the benchmark; of
+        ours and of each peer there is a time for each round, or that peer does not count."""
+        own = [number for number, pace in enumerate(paces) if pace >= _OWN_PACE * fastest]
+        ratios = [
+            statistics.median(ours[number] / times[number] for number in own)
+            for times in peers
+            if own and len(times) == len(ours) == len(paces)
+        ]
+        return cls(max(ratios, default=None), len(own), len(paces))
 
 
 @contextmanager

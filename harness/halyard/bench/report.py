@@ -16,7 +16,13 @@ from halyard.bench import csv_file
 from halyard.bench.pair import Pair
 from halyard.bench.results import ModelResult, Skipped
 from halyard.bench.site import Site
-from halyard.bench.table import print_left_out, print_peaks, print_ratios, print_summary
+from halyard.bench.table import (
+    print_left_out,
+    print_own_rounds,
+    print_peaks,
+    print_ratios,
+    print_summary,
+)
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.records import bench
@@ -59,6 +65,7 @@ class Report:
         if self.results:
             terminal.heading("Summary")
             print_summary(terminal, self.results, self.peaks)
+            print_own_rounds(terminal, self.results)
             print_ratios(terminal, self.results)
         print_left_out(terminal, self.results)
         if not self.complete:

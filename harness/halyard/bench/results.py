@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from halyard.bench.clients import ManyClients
+from halyard.bench.cores import OwnRounds
 from halyard.bench.sustained import Sustained
 from halyard.compare import Difference
 from halyard.machine import Peak
@@ -159,6 +160,8 @@ class ModelResult:
     conditions: Conditions | None = None  # of the device, before anything was timed
     sustained: Sustained | None = None  # ours; unless it was asked for
     target: str = ""  # what ours was reached as; empty: a process here
+    # Of each round whose engines had the same core, the least that it had before or after a turn.
+    core_paces: list[float] = field(default_factory=list)
 
     @property
     def ours(self) -> EngineResult:
@@ -207,6 +210,15 @@ class ModelResult:
         mine, theirs = ours.median_ms, best.median_ms if best else None
         return mine / theirs if mine is not None and theirs else None
 
+    def own_rounds(self, fastest: float) -> OwnRounds:
+        """`fastest`: the best pace of a core in any round of the benchmark."""
+        return OwnRounds.among(
+            self.core_paces,
+            _medians(self.ours),
+            [_medians(each) for each in self.engines if self._match(self.ours, each)],
+            fastest,
+        )
+
     def share_of_peak(self, engine: EngineResult, peak: Peak) -> float | None:
         """Of the machine's arithmetic with as many threads."""
         most = peak.operations_per_s(self.data_type)
@@ -240,9 +252,14 @@ class ModelResult:
                 engine.name: engine.record(self.share_of_peak(engine, peak), self.ratio_to(engine))
                 for engine in self.engines
             },
+            core_paces=self.core_paces,
             clients=None if self.clients is None else self.clients.record(),
             profile=[time.record() for time in node_times(self.profile, peak)],
         )
+
+
+def _medians(engine: EngineResult) -> list[float]:
+    return [statistics.median(each) for each in engine.rounds_ms]
 
 
 @dataclass

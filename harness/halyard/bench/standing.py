@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from halyard import output_file, records, zoo
+from halyard.bench.cores import OwnRounds
 from halyard.bench.ratios import Grid, Ratio
 from halyard.bench.results import OURS, RELAXED
 from halyard.errors import ConfigError, HalyardError
@@ -64,6 +65,7 @@ def _row(result: Result) -> Row:
         size=result.size,
         width=width if isinstance(width, float) else 1.0,
         threads=result.threads,
+        core_paces=[_rounded(pace) for pace in result.core_paces],
         engines={
             name: [_rounded(statistics.median(each)) for each in engine.rounds_ms]
             for name, engine in _alike(result).items()
@@ -85,8 +87,8 @@ def _alike(result: Result) -> dict[str, Engine]:
     }
 
 
-def _rounded(milliseconds: float) -> float:
-    return float(f"{milliseconds:.4g}")
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
 
 
 def save(document: Bench, folder: Path) -> Path:
@@ -151,7 +153,23 @@ def as_markdown(all_kept: Sequence[Standing]) -> str:
     for kept in ordered:
         parts.append(f"### {_title(kept)}\n\n{_circumstances(kept)}")
         parts.append(_table(Grid.of(ratios(kept))))
+        if own := _own_rounds(kept):
+            parts.append("Of one thread, those rounds in which the core was the engines' own:")
+            parts.append(
+                _table(Grid(["model", "type", "rounds", "ratio"], ["rounds", "ratio"], own))
+            )
     return "\n\n".join(parts)
+
+
+def _own_rounds(kept: Standing) -> list[list[str]]:
+    fastest = max((pace for row in kept.rows for pace in row.core_paces), default=0.0)
+    found = []
+    for row in kept.rows:
+        peers = [times for name, times in row.engines.items() if name != OURS]
+        own = OwnRounds.among(row.core_paces, row.engines[OURS], peers, fastest)
+        if own.ratio is not None:
+            found.append([_model(row), row.type, f"{own.count} of {own.of}", f"{own.ratio:.2f}"])
+    return found
 
 
 def _means(kept: Standing) -> list[Ratio]:

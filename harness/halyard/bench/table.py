@@ -262,6 +262,20 @@ def print_summary(
     )
 
 
+def print_own_rounds(terminal: Terminal, results: Sequence[ModelResult]) -> None:
+    """Nothing unless all engines had the same core in a round."""
+    fastest = max((pace for result in results for pace in result.core_paces), default=0.0)
+    rows = []
+    for result in results:
+        if result.core_paces:
+            own = result.own_rounds(fastest)
+            ratio = "-" if own.ratio is None else f"{own.ratio:.2f}"
+            rows.append([result.model, str(result.data_type), f"{own.count} of {own.of}", ratio])
+    if rows:
+        terminal.heading("Where the core was the engines' own")
+        terminal.table(["model", "type", "rounds", "ratio"], rows, numbers=["rounds", "ratio"])
+
+
 def print_ratios(terminal: Terminal, results: Sequence[ModelResult]) -> None:
     """How they change with the number of threads; nothing where there is but one."""
     if len({result.threads for result in results}) < 2:

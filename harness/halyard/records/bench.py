@@ -96,7 +96,8 @@ class ManyClients(Record, frozen=True, kw_only=True):
 
 
 class Result(Record, frozen=True, kw_only=True):
-    """A model with so many threads. `target`: what ours was reached as."""
+    """A model with so many threads. `target`: what ours was reached as. `core_paces`: additions per
+    nanosecond of the core that all engines had in a round, if they had the same."""
 
     subject: Model | None = None
     waited: Waited | None = None
@@ -112,6 +113,7 @@ class Result(Record, frozen=True, kw_only=True):
     reference: str
     ratio_to_best_peer: float | None
     best_peer: str | None
+    core_paces: list[float] = msgspec.field(default_factory=list)
     engines: dict[str, Engine]
     clients: ManyClients | None
     profile: list[Node]

@@ -15,13 +15,14 @@ class Peer(Record, frozen=True, kw_only=True):
 
 class Row(Record, frozen=True, kw_only=True):
     """A model with so many threads. `engines`: of ours and of the peers that are as exact, the
-    median of each round, in milliseconds."""
+    median of each round, in milliseconds. `core_paces`: those of the benchmark."""
 
     model: str
     type: str
     size: int
     width: float
     threads: int
+    core_paces: list[float] = msgspec.field(default_factory=list)
     engines: dict[str, list[float]]
 
 
