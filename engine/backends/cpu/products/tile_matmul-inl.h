@@ -225,28 +225,28 @@ class TileProduct {
         WholeGroup& group = mWaiting == mGroups ? mGroups[1] : mGroups[0];
         if (mWaiting == nullptr) {
             NoRows none;
-            computeWhole<false>(rows, a, panel, group, none);
+            computePanels<false>(rows, a, panel, group, none);
         } else if (mEnd.addend != nullptr) {
-            computeWhole<true>(rows, a, panel, group);
+            computeMeanwhile<true>(rows, a, panel, group);
         } else {
-            computeWhole<false>(rows, a, panel, group);
+            computeMeanwhile<false>(rows, a, panel, group);
         }
         group.place(mRowOffsets, mEnd.c + panel * kTileColumns, mRowSums);
         mWaiting = &group;
         mWaitingPanel = panel;
     }
     template <bool kAdds>
-    HWY_INLINE void computeWhole(const PlacedRows& rows, const Lefts& a, int64_t panel,
-                                 WholeGroup& group) {
+    HWY_INLINE void computeMeanwhile(const PlacedRows& rows, const Lefts& a, int64_t panel,
+                                     WholeGroup& group) {
         forBounds([&](auto bounds) HWY_ATTR __attribute__((always_inline)) {
             RowsBetween<kSigned, decltype(bounds)::value, kAdds> between(
                     waitingBytes<decltype(bounds)::value, kAdds>(), mBehind);
-            computeWhole<true>(rows, a, panel, group, between);
+            computePanels<true>(rows, a, panel, group, between);
         });
     }
     template <bool kStores, typename Between>
-    HWY_INLINE void computeWhole(const PlacedRows& rows, const Lefts& a, int64_t panel,
-                                 WholeGroup& group, Between& between) {
+    HWY_INLINE void computePanels(const PlacedRows& rows, const Lefts& a, int64_t panel,
+                                  WholeGroup& group, Between& between) {
         mTiles.template compute<2, 2, kStores, true>(rows, a, panelAt(panel), between);
         mTiles.template note<2, 2>(group.sums[0]);
         mTiles.template compute<2, 2, true, false>(rows, a, panelAt(panel + 2), between);
