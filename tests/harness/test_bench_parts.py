@@ -58,6 +58,14 @@ def test_a_plan_has_all_the_runs_that_are_wanted(wanted: int) -> None:
     assert counts == {"a": wanted, "b": wanted}
 
 
+@pytest.mark.parametrize(("milliseconds", "warmup"), [(0.01, 100), (1.0, 50), (30.0, 2)])
+def test_a_turn_begins_with_fifty_milliseconds_that_do_not_count(
+    milliseconds: float, warmup: int
+) -> None:
+    [[turn]] = turns.plan({"a": milliseconds}, Amount(1))
+    assert turn.warmup == warmup
+
+
 def test_engines_take_turns_within_a_round() -> None:
     for each in turns.plan({"a": 1.0, "b": 1.0, "c": 1.0}, Amount(50)):
         assert [turn.count for turn in each] == [5, 5, 5]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is kept of benchmarks, processor by processor, and the table that the docs have of it."""
 
+import io
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,16 +11,19 @@ import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from halyard import machine, records
 from halyard.bench import standing, timed
 from halyard.bench.baseline import against
+from halyard.bench.report import Report
 from halyard.bench.results import RELAXED, EngineResult
 from halyard.cli import cli
 from halyard.engines.peers import PEERS
 from halyard.errors import ConfigError, HalyardError
 from halyard.records.bench import Bench, Peer
 from halyard.records.standing import Standing, encode
+from halyard.terminal import Terminal
 from tests.harness.bench_documents import PEAK, document, engine, result
 
 ROOT = Path(__file__).parents[2]
@@ -107,6 +111,17 @@ def test_rounds_whose_core_was_the_engines_own_have_a_table() -> None:
     page = standing.as_markdown([kept])
     assert "| small_classifier 16 width 0.5 | float32 | 2 of 6 | 0.33 |" in page, page
     assert "the engines' own" not in standing.as_markdown([standing.of(usual())])
+
+
+def test_the_summary_tells_of_those_rounds_that_they_are_its_own() -> None:
+    told = io.StringIO()
+    made = result(engine([[1.0], [1.5]]), engine([[3.0], [3.0]], "litert"))
+    for paces in ([], [4.0, 2.0]):
+        made.core_paces = list(paces)
+        Report([], {1: PEAK}, [], 50, results=[made]).print_end(Terminal(Console(file=told)))
+    before, _, table = told.getvalue().partition("Where the core was the engines' own")
+    assert before.count("Summary") == 2, "nothing without paces"
+    assert table.splitlines()[2].split() == ["small_classifier", "float32", "1", "of", "2", "0.33"]
 
 
 def test_another_processor_is_noted(tmp_path: Path) -> None:
