@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast the core is that this thread is on: one whose other half another program uses has less
-// than half of its decoder and of its units left.
+// How fast the core is that this thread is on: one whose other half another program uses has a part
+// of its decoder and of its units left.
 
 #pragma once
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cores that engines have, and how many threads these are enough for."""
+"""The cores that engines have: how many threads these are enough for, and which rounds had them
+alone."""
 
 from __future__ import annotations
 

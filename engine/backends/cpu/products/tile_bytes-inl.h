@@ -23,7 +23,6 @@
 #include "engine/backends/cpu/products/rounded_bytes-inl.h"
 #include "engine/backends/cpu/products/tile_matmul.h"
 #include "engine/backends/cpu/products/tile_places.h"
-#include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
@@ -264,7 +263,7 @@ class GroupBytes {
           mThird(group.panels[2]),
           mFourth(group.panels[3]) {}
 
-    template <ByteBounds kBounds = ByteBounds::ANY>
+    template <ByteBounds kBounds>
     HWY_INLINE void store(int64_t row) const {
         const ptrdiff_t to = mRows[row];
         if (to == kNowhere) {
@@ -311,7 +310,7 @@ class GroupBytes {
   public:
     GroupBytes(const SumsEnd<kSigned>& end, const SumsGroup& group) : mEnd(end), mGroup(group) {}
 
-    template <ByteBounds /*kBounds*/ = ByteBounds::ANY>
+    template <ByteBounds /*kBounds*/>
     void store(int64_t row) const {
         if (mGroup.rows[row] == kNowhere) {
             return;
@@ -332,9 +331,11 @@ class GroupBytes {
             hn::StoreU(mEnd.round(sums, hn::Load(kFloats, head.multipliers + lane)), kBytes,
                        bytes + i);
         }
-        for (int64_t i = 0; mEnd.addend != nullptr && i < mGroup.columns; ++i) {
-            bytes[i] = static_cast<uint8_t>(
-                    mEnd.add(static_cast<T>(bytes[i]), static_cast<T>(mEnd.addend[to + i])));
+        if (mEnd.addend != nullptr) {
+            for (int64_t i = 0; i < mGroup.columns; ++i) {
+                bytes[i] = static_cast<uint8_t>(
+                        mEnd.add(static_cast<T>(bytes[i]), static_cast<T>(mEnd.addend[to + i])));
+            }
         }
         std::copy_n(bytes, mGroup.columns, mEnd.c + to);
     }

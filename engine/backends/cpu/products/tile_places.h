@@ -40,6 +40,7 @@ struct PlacedRows {
     // Where the rows of the tile that begins with row `begin` go, in elements from the result's
     // first row.
     void place(const QuantizedBlock& matrix, int64_t begin, ptrdiff_t* to) const {
+        // Most rows are of one line, and a division takes as long as some products.
         int64_t line = 0;
         int64_t row = first + begin;
         if (row >= pitch) {

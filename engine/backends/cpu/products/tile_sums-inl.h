@@ -183,8 +183,7 @@ class TileSums {
     // The tile that has the rows of a block's so many-th: there are two for all of them.
     static constexpr int rowTile(int row) { return 4 + row % 2; }
 
-    // The first one of a block. kStores: tiles have sums of the block
-    // before.
+    // The first one of a block. kStores: tiles have sums of the block before.
     template <int kR, int kV, bool kStores, bool kFirst, typename Between>
     HWY_INLINE void beginStep(const uint8_t* x, const std::byte* w, const Step& step,
                               Between& between) const {
