@@ -26,6 +26,7 @@
 #include "engine/base/half.h"
 #include "tests/engine/cpu_acc/emulated_tiles.h"
 #include "tests/engine/cpu_acc/products_alone.h"
+#include "tests/engine/cpu_acc/tile_unit.h"
 #include "tests/engine/cpu_acc/weighted_layer.h"
 
 namespace halyard::engine::split_test {
@@ -35,6 +36,7 @@ using cpu::InstructionSet;
 using cpu_test::Kind;
 using cpu_test::Layer;
 using cpu_test::Outcome;
+using cpu_test::TileUnit;
 using ref_test::RandomValues;
 using ref_test::typeOf;
 using ref_test::Values;
@@ -211,6 +213,19 @@ TEST_F(SplitProducts, OfManyWeightsAreCloseToTheReferences) {
     const InstructionSet set = cpu::availableInstructionSets().back();
     expectClose(cpu_test::run(layer, emulated(set), 2), cpu_test::run(layer, makeCpuRef(), 1),
                 layer);
+}
+
+TEST_F(SplitProducts, ZeroTilesBehindTheirLastProduct) {
+    for (const cpu::SplitParts parts :
+         {cpu::SplitParts{.left = 2, .right = 2}, cpu::SplitParts{.left = 3, .right = 1}}) {
+        Layer layer = denseLayer(mRandom, 40, 96, 48);
+        layer.weights = changed(layer.weights, asBfloat16);
+        TileUnit::ofThread().takeLoads();
+        cpu_test::run(layer, emulated(cpu::availableInstructionSets().back(), parts), 1);
+        const TileUnit::Loads loads = TileUnit::ofThread().takeLoads();
+        EXPECT_GT(loads.overFree, 0);
+        EXPECT_EQ(loads.overLoaded, 0) << parts.left << " parts";
+    }
 }
 
 TEST_F(SplitProducts, AreAddedToWhatLiesBesideThem) {

@@ -20,6 +20,7 @@
 #include "engine/backends/ref/cpu_ref.h"
 #include "tests/engine/cpu_acc/emulated_tiles.h"
 #include "tests/engine/cpu_acc/products_alone.h"
+#include "tests/engine/cpu_acc/tile_unit.h"
 #include "tests/engine/cpu_acc/weighted_layer.h"
 
 namespace halyard::engine {
@@ -29,6 +30,7 @@ using cpu::InstructionSet;
 using cpu_test::Kind;
 using cpu_test::Layer;
 using cpu_test::Outcome;
+using cpu_test::TileUnit;
 using cpu_test::Types;
 using ref_test::RandomValues;
 using ref_test::Values;
@@ -250,6 +252,23 @@ TEST_P(TileProducts, OfGroupsThatWaitAreTheReferences) {
 
 TEST_P(TileProducts, OfGroupsInPlaceAreTheReferences) {
     check({.height = 6, .width = 7, .depth = 128, .channels = 40, .side = 3, .groups = 2});
+}
+
+// All but those of a block's first step, however deep it is: of two tiles of rows, and of four.
+TEST_P(TileProducts, ZeroTilesBehindTheirLastProduct) {
+    for (const int32_t rows : {32, 64}) {
+        std::vector<TileUnit::Loads> loads;
+        for (const int32_t depth : {128, 320}) {
+            const Layer layer =
+                    layerOf(mRandom, GetParam(),
+                            {.height = 1, .width = rows, .depth = depth, .channels = 128});
+            TileUnit::ofThread().takeLoads();
+            cpu_test::run(layer, emulated(cpu::availableInstructionSets().back()), 1);
+            loads.push_back(TileUnit::ofThread().takeLoads());
+        }
+        EXPECT_LT(loads[0].overFree, loads[1].overFree);
+        EXPECT_EQ(loads[0].overLoaded, loads[1].overLoaded) << rows << " rows";
+    }
 }
 
 // Several chunks of panels, the last of them short; and weights that columns are cut for.

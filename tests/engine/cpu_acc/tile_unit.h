@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace halyard::engine::cpu_test {
 
@@ -28,16 +29,23 @@ class TileUnit {
     void configure() {
         mIsConfigured = true;
         mTiles = {};
+        mIsLoaded = {};
     }
     void release() { mIsConfigured = false; }
-    void zero(size_t tile) { at(tile) = {}; }
+    void zero(size_t tile) {
+        at(tile) = {};
+        mIsLoaded[tile] = false;
+    }
     void load(size_t tile, const void* from, ptrdiff_t stride) {
+        ++(mIsLoaded[tile] ? mLoads.overLoaded : mLoads.overFree);
+        mIsLoaded[tile] = true;
         for (ptrdiff_t row = 0; row < 16; ++row) {
             std::memcpy(&at(tile)[static_cast<size_t>(row) * 64],
                         static_cast<const uint8_t*>(from) + row * stride, 64);
         }
     }
     void store(size_t tile, void* to, ptrdiff_t stride) {
+        mIsLoaded[tile] = false;
         for (ptrdiff_t row = 0; row < 16; ++row) {
             std::memcpy(static_cast<uint8_t*>(to) + row * stride,
                         &at(tile)[static_cast<size_t>(row) * 64], 64);
@@ -87,6 +95,14 @@ class TileUnit {
         std::memcpy(at(sum).data(), sums.data(), sizeof(sums));
     }
 
+    // Loads into tiles that were zero or had been stored, and into those that another load had
+    // filled: these take a processor longer where two threads are on a core.
+    struct Loads {
+        int64_t overFree = 0;
+        int64_t overLoaded = 0;
+    };
+    Loads takeLoads() { return std::exchange(mLoads, {}); }
+
   private:
     static float flushed(float value) {
         return std::abs(value) < std::numeric_limits<float>::min() ? 0.0F : value;
@@ -111,6 +127,8 @@ class TileUnit {
 
     bool mIsConfigured = false;
     std::array<Tile, 8> mTiles = {};
+    std::array<bool, 8> mIsLoaded = {};
+    Loads mLoads;
 };
 
 }  // namespace halyard::engine::cpu_test

@@ -258,14 +258,7 @@ class SplitProduct {
         }
     }
 
-    // One part of the left tiles, or of the right ones.
-    template <int kR>
-    HWY_INLINE void loadLeft(const std::byte* a) const {
-        Tiles::template load<4>(a, mRowBytes);
-        if constexpr (kR == 2) {
-            Tiles::template load<5>(a + kTileRows * mRowBytes, mRowBytes);
-        }
-    }
+    // A part of the right tiles.
     template <int kV, int kPart>
     static HWY_INLINE void loadRight(const std::byte* w, const std::byte* w2) {
         Tiles::template load<6>(w + kPart * kTileBytes, kTileDepth);
@@ -273,17 +266,34 @@ class SplitProduct {
             Tiles::template load<7>(w2 + kPart * kTileBytes, kTileDepth);
         }
     }
-    template <int kR, int kV>
-    static HWY_INLINE void multiplyLoaded() {
-        Tiles::template multiplyBfloats<0, 4, 6>();
+    template <int kV>
+    static HWY_INLINE void zeroRight() {
+        Tiles::template zero<6>();
         if constexpr (kV == 2) {
-            Tiles::template multiplyBfloats<1, 4, 7>();
+            Tiles::template zero<7>();
         }
+    }
+    // The products of a tile of rows with the right ones. It is loaded before unless it is there,
+    // and zeroed behind its last product: tile_sums-inl.h says why.
+    template <int kV, bool kLoads, bool kIsLast, int kLeftTile>
+    HWY_INLINE void multiplyTile(const std::byte* a) const {
+        constexpr int kSum = (kLeftTile - 4) * 2;
+        if constexpr (kLoads) {
+            Tiles::template load<kLeftTile>(a, mRowBytes);
+        }
+        Tiles::template multiplyBfloats<kSum, kLeftTile, 6>();
+        if constexpr (kV == 2) {
+            Tiles::template multiplyBfloats<kSum + 1, kLeftTile, 7>();
+        }
+        if constexpr (kIsLast) {
+            Tiles::template zero<kLeftTile>();
+        }
+    }
+    template <int kR, int kV, bool kLoads, bool kIsLast>
+    HWY_INLINE void multiplyPart(const std::byte* a) const {
+        multiplyTile<kV, kLoads, kIsLast, 4>(a);
         if constexpr (kR == 2) {
-            Tiles::template multiplyBfloats<2, 5, 6>();
-            if constexpr (kV == 2) {
-                Tiles::template multiplyBfloats<3, 5, 7>();
-            }
+            multiplyTile<kV, kLoads, kIsLast, 5>(a + kTileRows * mRowBytes);
         }
     }
 
@@ -292,17 +302,19 @@ class SplitProduct {
     HWY_INLINE void multiplyParts(const std::byte* a, const std::byte* w,
                                   const std::byte* w2) const {
         loadRight<kV, kRight - 1>(w, w2);
-        HALYARD_UNROLL
-        for (int part = kRight == 2 ? 0 : kLeft - 1; part >= 0; --part) {
-            loadLeft<kR>(a + part * mPlaneBytes);
-            multiplyLoaded<kR, kV>();
-        }
         if constexpr (kRight == 2) {
+            multiplyPart<kR, kV, true, false>(a);
+            zeroRight<kV>();
             loadRight<kV, 0>(w, w2);
-            multiplyLoaded<kR, kV>();
-            loadLeft<kR>(a + mPlaneBytes);
-            multiplyLoaded<kR, kV>();
+            multiplyPart<kR, kV, false, true>(a);
+            multiplyPart<kR, kV, true, true>(a + mPlaneBytes);
+        } else {
+            HALYARD_UNROLL
+            for (int part = kLeft - 1; part >= 0; --part) {
+                multiplyPart<kR, kV, true, true>(a + part * mPlaneBytes);
+            }
         }
+        zeroRight<kV>();
     }
 
     // The sums of kR tiles of rows with kV panels. Those of the block before the last become

@@ -200,6 +200,7 @@ class TileProduct {
                 for (int64_t k = 0; k < rows.runLength; k += kTileDepth) {
                     Tiles::template load<4>(a[static_cast<size_t>(r)] + run + k, rows.stride);
                     Tiles::template multiply<kSigned, 7, 4, 6>();
+                    Tiles::template zero<4>();
                 }
             }
             Tiles::template store<7>(mRowSums + r * kTileInts, kSumsStride);

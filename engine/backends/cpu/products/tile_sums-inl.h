@@ -92,13 +92,13 @@ class TileSums {
             const uint8_t* const end = x + rows.runLength;
             if (begins) {
                 begins = false;
-                beginStep<kR, kV, kStores, kFirst>(x, w, step, between);
+                multiplyStep<kR, kV, true, kStores, kFirst>(x, w, step, between);
                 fetch();
                 x += kTileDepth;
                 w += kTileBytes;
             }
             for (; x < end; x += kTileDepth) {
-                multiplyStep<kR, kV>(x, w, step, between);
+                multiplyStep<kR, kV, false, false, false>(x, w, step, between);
                 fetch();
                 w += kTileBytes;
             }
@@ -132,102 +132,60 @@ class TileSums {
         std::array<ptrdiff_t, kGroupTiles> toRows = {};
     };
 
-    // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels.
-    template <int kR, int kV, typename Between>
+    // A depth of kTileDepth: from `x` on of the rows, from `w` on of the panels. kBegins: the first
+    // one of a block. kStores: tiles have sums of the block before.
+    template <int kR, int kV, bool kBegins, bool kStores, bool kFirst, typename Between>
     HWY_INLINE void multiplyStep(const uint8_t* x, const std::byte* w, const Step& step,
                                  Between& between) const {
-        if constexpr (kR > 2) {
-            Tiles::template load<6>(w, kTileDepth);
-            multiplyRowsTile<kR, 0>(x, step);
-            multiplyRowsTile<kR, 1>(x, step);
-            multiplyRowsTile<kR, 2>(x, step);
-            multiplyRowsTile<kR, 3>(x, step);
-            return;
-        }
-        // All of them before the first product: where another thread is on the core, loads and
-        // products in turns take a tenth longer.
-        Tiles::template load<4>(x, step.stride);
-        Tiles::template load<6>(w, kTileDepth);
-        if constexpr (kV > 1) {
-            Tiles::template load<7>(w + step.toSecond, kTileDepth);
-        }
-        if constexpr (kR > 1) {
-            Tiles::template load<5>(x + step.toRows[1], step.stride);
-        }
-        multiplyTile<kR, kV, 0>(between);
-        multiplyTile<kR, kV, 1>(between);
-        multiplyTile<kR, kV, 2>(between);
-        multiplyTile<kR, kV, 3>(between);
-    }
-    template <int kR, int kV, int kSum, typename Between>
-    HWY_INLINE void multiplyTile(Between& between) const {
-        if constexpr (kSum < kR * kV) {
-            multiplyTile<kR, kV, kSum>();
-            between.template behind<kSum>();
-        }
-    }
-    template <int kR, int kV, int kSum>
-    HWY_INLINE void multiplyTile() const {
-        if constexpr (kSum < kR * kV) {
-            Tiles::template multiply<kSigned, kSum, rowTile(kSum / kV), 6 + kSum % kV>();
-        }
-    }
-    // Of a block of one panel, whose weights are loaded.
-    template <int kR, int kRow>
-    HWY_INLINE void multiplyRowsTile(const uint8_t* x, const Step& step) const {
-        if constexpr (kRow < kR) {
-            Tiles::template load<rowTile(kRow)>(x + step.toRows[kRow], step.stride);
-            multiplyTile<kR, 1, kRow>();
-        }
-    }
-    // The tile that has the rows of a block's so many-th: there are two for all of them.
-    static constexpr int rowTile(int row) { return 4 + row % 2; }
-
-    // The first one of a block. kStores: tiles have sums of the block before.
-    template <int kR, int kV, bool kStores, bool kFirst, typename Between>
-    HWY_INLINE void beginStep(const uint8_t* x, const std::byte* w, const Step& step,
-                              Between& between) const {
-        beginTile<kR, kV, kStores, 0>(x, w, step);
-        betweenFirst<kR * kV, kFirst, 0>(between);
-        beginTile<kR, kV, kStores, 1>(x, w, step);
-        betweenFirst<kR * kV, kFirst, 1>(between);
-        beginTile<kR, kV, kStores, 2>(x, w, step);
-        betweenFirst<kR * kV, kFirst, 2>(between);
-        beginTile<kR, kV, kStores, 3>(x, w, step);
-        betweenFirst<kR * kV, kFirst, 3>(between);
-    }
-    // kFirst: the sums of a row's panels are there once two tiles of them have been stored, or all.
-    template <int kProducts, bool kFirst, int kSum, typename Between>
-    HWY_INLINE void betweenFirst(Between& between) const {
-        if constexpr (kSum < kProducts && (kSum > 0 || !kFirst)) {
-            between.template behind<kSum>();
-        }
-        if constexpr (kFirst && kSum == 3) {
-            between.template behind<0>();
-        }
+        multiplyTile<kR, kV, kBegins, kStores, kFirst, 0>(x, w, step, between);
+        multiplyTile<kR, kV, kBegins, kStores, kFirst, 1>(x, w, step, between);
+        multiplyTile<kR, kV, kBegins, kStores, kFirst, 2>(x, w, step, between);
+        multiplyTile<kR, kV, kBegins, kStores, kFirst, 3>(x, w, step, between);
     }
 
-    // One of the tiles of sums. A tile of rows is read for the first of its products, and one of a
-    // panel as well.
-    template <int kR, int kV, bool kStores, int kSum>
-    HWY_INLINE void beginTile(const uint8_t* x, const std::byte* w, const Step& step) const {
+    // The product of one of the tiles of sums. A tile of rows is read for the first of its
+    // products, and one of a panel as well. Behind the last one it is zeroed: where two threads are
+    // on a core, each has so few registers behind the names of its eight tiles that a load waits
+    // until what was there has been multiplied. A tile of zeros has none.
+    template <int kR, int kV, bool kBegins, bool kStores, bool kFirst, int kSum, typename Between>
+    HWY_INLINE void multiplyTile(const uint8_t* x, const std::byte* w, const Step& step,
+                                 Between& between) const {
         constexpr int kRow = kSum / kV;
         constexpr int kColumn = kSum % kV;
-        const std::byte* const panel = w + kColumn * step.toSecond;
         if constexpr (kStores) {
             storeTile<kSum>();
         }
         if constexpr (kSum < kR * kV) {
-            Tiles::template zero<kSum>();
+            if constexpr (kBegins) {
+                Tiles::template zero<kSum>();
+            }
             if constexpr (kColumn == 0) {
                 Tiles::template load<rowTile(kRow)>(x + step.toRows[kRow], step.stride);
             }
             if constexpr (kRow == 0) {
-                Tiles::template load<6 + kColumn>(panel, kTileDepth);
+                Tiles::template load<6 + kColumn>(w + kColumn * step.toSecond, kTileDepth);
             }
-            multiplyTile<kR, kV, kSum>();
+            Tiles::template multiply<kSigned, kSum, rowTile(kRow), 6 + kColumn>();
+            // In a block's first step vectors have the most to do, and zeros would take a tenth of
+            // their time.
+            if constexpr (!kBegins && kColumn == kV - 1) {
+                Tiles::template zero<rowTile(kRow)>();
+            }
+            if constexpr (!kBegins && kRow == kR - 1) {
+                Tiles::template zero<6 + kColumn>();
+            }
+            if constexpr (!kFirst || kSum > 0) {
+                between.template behind<kSum>();
+            }
+        }
+        // kFirst: the sums of a row's panels are there once two tiles of them have been stored, or
+        // all.
+        if constexpr (kFirst && kSum == 3) {
+            between.template behind<0>();
         }
     }
+    // The tile that has the rows of a block's so many-th: there are two for all of them.
+    static constexpr int rowTile(int row) { return 4 + row % 2; }
 
     template <int kTile>
     HWY_INLINE void storeTile() const {
