@@ -84,7 +84,8 @@ class SplitProduct {
 
     // Sums that are not results yet.
     struct WaitingSums {
-        const float* sums = nullptr;  // [tile of rows][tile of columns][row][column]
+        const float* sums = nullptr;       // [tile of rows][tile of columns][row][column]
+        const std::byte* panel = nullptr;  // the first column's, which begins with biases
         const RowPointers* rows = nullptr;
         int64_t column = 0;  // the first one's offset from the row pointers
         int64_t columns = 0;
@@ -324,16 +325,10 @@ class SplitProduct {
     HWY_INLINE void computeBlock(int64_t block, int64_t panel) {
         const std::byte* const first = mBlock.panels + panel * mPanelBytes;
         const std::byte* const second = first + mPanelBytes;
-        Tiles::template load<0>(first, 0);
-        if constexpr (kV == 2) {
-            Tiles::template load<1>(second, 0);
-        }
-        if constexpr (kR == 2) {
-            Tiles::template load<2>(first, 0);
-            if constexpr (kV == 2) {
-                Tiles::template load<3>(second, 0);
-            }
-        }
+        Tiles::template zero<0>();
+        Tiles::template zero<1>();
+        Tiles::template zero<2>();
+        Tiles::template zero<3>();
         const std::byte* w = first + kPanelHead;
         const std::byte* w2 = second + kPanelHead;
         const std::byte* a = partsOf(block);
@@ -371,6 +366,7 @@ class SplitProduct {
         const int64_t column = panel * kTileColumns;
         mWaiting[0] = mWaiting[1];
         mWaiting[1] = {.sums = sums,
+                       .panel = first,
                        .rows = &mRowPointers[mSide],
                        .column = column,
                        .columns = std::min(kV * kTileColumns, mMatrix.columns - column),
@@ -389,8 +385,12 @@ class SplitProduct {
                                       row % kTileRows * kTileColumns;
             float* const to = (*waiting.rows)[static_cast<size_t>(row)] + waiting.column;
             for (int64_t i = 0; i < waiting.columns; i += lanes) {
-                const auto sum =
-                        hn::Load(kFloats, sums + i / kTileColumns * kTileFloats + i % kTileColumns);
+                const int64_t panel = i / kTileColumns;
+                const int64_t column = i % kTileColumns;
+                const auto* const biases =
+                        reinterpret_cast<const float*>(waiting.panel + panel * mPanelBytes);
+                const auto sum = hn::Add(hn::Load(kFloats, sums + panel * kTileFloats + column),
+                                         hn::Load(kFloats, biases + column));
                 storeFirst(keepWithin(sum, low, high), kFloats, to + i,
                            static_cast<size_t>(std::min(lanes, waiting.columns - i)));
             }
