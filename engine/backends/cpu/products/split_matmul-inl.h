@@ -17,14 +17,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include <hwy/highway.h>
 
 #include "engine/backends/cpu/products/split_matmul.h"
+#include "engine/backends/cpu/products/split_rows-inl.h"
 #include "engine/backends/cpu/vectors/bounds-inl.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
@@ -49,7 +48,8 @@ class SplitProduct {
           mRing(block.blocksAtOnce),
           mSums(reinterpret_cast<float*>(block.memory)),
           mPlainRows(mSums + kSides * 4 * kTileFloats),
-          mParts(reinterpret_cast<std::byte*>(mPlainRows + kSplitPlainRows * block.depth)) {}
+          mParts(reinterpret_cast<std::byte*>(mPlainRows + kSplitPlainRows * block.depth)),
+          mRows(mMatrix, block.depth, mPlainRows) {}
 
     void run() {
         Tiles::configure();
@@ -66,6 +66,7 @@ class SplitProduct {
     }
 
   private:
+    using Rows = SplitRows<kLeft>;
     using Floats = hn::CappedTag<float, kTileColumns>;
     using Words = hn::RebindToUnsigned<Floats>;
     static constexpr Floats kFloats = {};
@@ -92,113 +93,8 @@ class SplitProduct {
         int64_t rowCount = 0;  // 0: nothing waits
     };
 
-    // ---- Splitting ------------------------------------------------------------------------------
-
-    // Where a row of the left matrix lies.
-    struct Place {
-        const float* line = nullptr;
-        const float* row = nullptr;
-        int64_t left = 0;  // rows of its line, from it on
-
-        static HWY_INLINE Place of(const FloatBlock& matrix, int64_t index) {
-            const float* const line = matrix.a + index / matrix.rows * matrix.aLine;
-            return {.line = line,
-                    .row = line + index % matrix.rows * matrix.aRow,
-                    .left = matrix.rows - index % matrix.rows};
-        }
-        HWY_INLINE void advance(const FloatBlock& matrix) {
-            row += matrix.aRow;
-            if (--left == 0) {
-                line += matrix.aLine;
-                row = line;
-                left = matrix.rows;
-            }
-        }
-    };
-
-    // The row without gaps between its runs, and with zeros up to the depth.
-    void gather(const float* row, float* to) const {
-        float* const end = to + mBlock.depth;
-        for (const ptrdiff_t run : mMatrix.runs) {
-            to = std::copy_n(row + run, mMatrix.runLength, to);
-        }
-        std::fill(to, end, 0.0F);
-    }
-
-    // A block of rows, from `place` on, which then is where the next one begins.
-    void splitRows(int64_t block, int64_t rows, Place& place) {
-        static constexpr ptrdiff_t kRun[] = {0};
-        const bool inPlace = mMatrix.runs.size() == 1 || mMatrix.runLength % kSplitDepth == 0;
-        std::byte* to = partsOf(block);
-        bool isTame = true;
-        for (int64_t row = 0; row < rows; ++row, to += mRowBytes) {
-            if (inPlace) {
-                isTame &= splitRow(place.row, mMatrix.runs, mMatrix.runLength, to);
-            } else {
-                gather(place.row, mPlainRows);
-                isTame &= splitRow(mPlainRows, kRun, mBlock.depth, to);
-            }
-            place.advance(mMatrix);
-        }
-        mIsTame[static_cast<size_t>(block % mRing)] = isTame;
-    }
-
     std::byte* partsOf(int64_t block) const {
         return mParts + block % mRing * kSplitBlockRows * mRowBytes;
-    }
-
-    // Returns whether it is tame.
-    HWY_INLINE bool splitRow(const float* row, std::span<const ptrdiff_t> runs, int64_t runLength,
-                             std::byte* to) const {
-        auto largest = hn::Zero(kWords);
-        for (const ptrdiff_t run : runs) {
-            const float* const from = row + run;
-            int64_t k = 0;
-            for (; k + kSplitDepth <= runLength; k += kSplitDepth, to += kTileDepth) {
-                splitStep<false>(from + k, kSplitDepth, to, largest);
-            }
-            if (k < runLength) {
-                splitStep<true>(from + k, runLength - k, to, largest);
-            }
-        }
-        // Bits of absolute values are in their order, and those of what is no number above.
-        const uint32_t bits = hn::GetLane(hn::MaxOfLanes(kWords, largest));
-        constexpr auto kLeast = std::bit_cast<uint32_t>(kLeastTame);
-        constexpr auto kMost = std::bit_cast<uint32_t>(kMostTame);
-        return bits == 0 || (bits >= kLeast && bits <= kMost);
-    }
-
-    template <bool kLast, typename V>
-    HWY_INLINE void splitStep(const float* from, int64_t count, std::byte* to, V& largest) const {
-        const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
-        const auto signs = hn::Set(kWords, 0x80000000U);
-        const auto upper = hn::Set(kWords, 0xFFFF0000U);
-        const auto half = hn::Set(kWords, 0x8000U);
-        const auto loadSome = [&](int64_t at) {
-            if constexpr (kLast) {
-                const int64_t there = std::clamp<int64_t>(count - at, 0, lanes);
-                return there == 0 ? hn::Zero(kFloats)
-                                  : loadFirst(kFloats, from + at, static_cast<size_t>(there));
-            } else {
-                return hn::LoadU(kFloats, from + at);
-            }
-        };
-        for (int64_t i = 0; i < kHalfStep; i += lanes) {
-            auto a = loadSome(i);
-            auto b = loadSome(kHalfStep + i);
-            const auto bits = hn::BitCast(kWords, a);
-            const auto bits2 = hn::BitCast(kWords, b);
-            largest = hn::Max(largest, hn::Max(hn::AndNot(signs, bits), hn::AndNot(signs, bits2)));
-            HALYARD_UNROLL
-            for (int part = 0; part < kLeft; ++part) {
-                const auto next = hn::And(hn::Add(hn::BitCast(kWords, a), half), upper);
-                const auto next2 = hn::And(hn::Add(hn::BitCast(kWords, b), half), upper);
-                hn::Store(hn::Or(hn::ShiftRight<16>(next), next2), kWords,
-                          reinterpret_cast<uint32_t*>(to + part * mPlaneBytes) + i);
-                a = hn::Sub(a, hn::BitCast(kFloats, next));
-                b = hn::Sub(b, hn::BitCast(kFloats, next2));
-            }
-        }
     }
 
     // ---- Multiplying ----------------------------------------------------------------------------
@@ -207,7 +103,7 @@ class SplitProduct {
         const int64_t blocks = (mCount + kSplitBlockRows - 1) / kSplitBlockRows;
         const int64_t inChunk =
                 mRing == 1 ? mPanels : std::max<int64_t>(kChunkBytes / mPanelBytes / 2, 1) * 2;
-        Place place = Place::of(mMatrix, mFirst);
+        auto place = Rows::Place::of(mMatrix, mFirst);
         for (int64_t chunk = 0; chunk < mPanels; chunk += inChunk) {
             const int64_t end = std::min(chunk + inChunk, mPanels);
             const int64_t steps = (end - chunk + 1) / 2 * mSteps;
@@ -219,7 +115,8 @@ class SplitProduct {
             for (int64_t block = 0; block < blocks; ++block) {
                 const int64_t first = block * kSplitBlockRows;
                 if (chunk == 0) {
-                    splitRows(block, std::min(kSplitBlockRows, mCount - first), place);
+                    mIsTame[static_cast<size_t>(block % mRing)] = mRows.split(
+                            place, std::min(kSplitBlockRows, mCount - first), partsOf(block));
                 }
                 if (!mIsTame[static_cast<size_t>(block % mRing)]) {
                     multiplyPlainRows(first, chunk, end);
@@ -407,8 +304,8 @@ class SplitProduct {
         for (int64_t row = first; row < behind; row += kSplitPlainRows) {
             const int64_t rows = std::min(kSplitPlainRows, behind - row);
             for (int64_t r = 0; r < kSplitPlainRows; ++r) {
-                gather(Place::of(mMatrix, mFirst + row + std::min(r, rows - 1)).row,
-                       mPlainRows + r * mBlock.depth);
+                mRows.gather(Rows::Place::of(mMatrix, mFirst + row + std::min(r, rows - 1)).row,
+                             mPlainRows + r * mBlock.depth);
             }
             for (int64_t at = panel; at < end; ++at) {
                 multiplyPlainPanel(&pointers[static_cast<size_t>(row - first)], rows, at);
@@ -481,7 +378,8 @@ class SplitProduct {
     float* const mSums;         // kSides blocks of four tiles
     float* const mPlainRows;    // kSplitPlainRows of them
     std::byte* const mParts;    // [row of a block in the ring][part][step][32]
-    int64_t mFirst = 0;         // of the rows that are multiplied together
+    const Rows mRows;
+    int64_t mFirst = 0;  // of the rows that are multiplied together
     int64_t mCount = 0;
     std::array<bool, kMostSplitBlocks> mIsTame = {};  // each block in the ring
     int64_t mSumsSide = 0;
