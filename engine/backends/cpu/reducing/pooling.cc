@@ -25,13 +25,16 @@
 #define HALYARD_ENGINE_BACKENDS_CPU_POOLING_CC_
 namespace halyard::engine::cpu {
 
-// Some channels of one pixel of the output.
-struct PooledWindow {
-    const void* x = nullptr;  // the window's first pixel
-    int64_t rows = 0;
+// Some channels of neighbours in a line of the output, whose windows are alike. Strides are in
+// elements.
+struct PooledWindows {
+    const void* x = nullptr;  // the first window's first pixel
+    int64_t count = 0;
+    int64_t stride = 0;  // from a window to the next
+    int64_t rows = 0;    // of a window
     int64_t columns = 0;
-    int64_t rowStride = 0;  // elements from a row of pixels to the next
-    int64_t depth = 0;      // and from a pixel to the next
+    int64_t rowStride = 0;  // from a row of pixels to the next
+    int64_t depth = 0;      // and from a pixel to the next, of the output, too
     int64_t channels = 0;
     void* to = nullptr;
 };
@@ -44,7 +47,7 @@ struct Pooling {
     Quantization output;
 };
 
-using PoolWindow = void (*)(const Pooling& pooling, const PooledWindow& window);
+using PoolWindows = void (*)(const Pooling& pooling, const PooledWindows& windows);
 
 }  // namespace halyard::engine::cpu
 #endif
@@ -54,34 +57,45 @@ namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What add(value, pixel) makes of `value` over all pixels.
+// What add(value, pixel) makes of `value` over all pixels of the window that begins with `x`.
 template <typename T, typename Value, typename Add>
-HWY_INLINE Value fold(const PooledWindow& window, const T* x, Value value, Add add) {
-    for (int64_t row = 0; row < window.rows; ++row) {
-        const T* pixel = x + row * window.rowStride;
-        for (int64_t column = 0; column < window.columns; ++column) {
+HWY_INLINE Value fold(const PooledWindows& windows, const T* x, Value value, Add add) {
+    for (int64_t row = 0; row < windows.rows; ++row) {
+        const T* pixel = x + row * windows.rowStride;
+        for (int64_t column = 0; column < windows.columns; ++column) {
             value = add(value, pixel);
-            pixel += window.depth;
+            pixel += windows.depth;
         }
     }
     return value;
 }
 
+// Calls body(where the window begins, where its pixel of the output does) for each of them.
+template <typename T, typename Body>
+HWY_INLINE void forEachWindow(const PooledWindows& windows, Body body) {
+    const auto* x = static_cast<const T*>(windows.x);
+    auto* to = static_cast<T*>(windows.to);
+    for (int64_t i = 0; i < windows.count; ++i, x += windows.stride, to += windows.depth) {
+        body(x, to);
+    }
+}
+
 template <typename T>
-void poolFloats(const Pooling& pooling, const PooledWindow& window) {
+void poolFloats(const Pooling& pooling, const PooledWindows& windows) {
     const FloatVector low = hn::Set(kFloats, pooling.range.low);
     const FloatVector high = hn::Set(kFloats, pooling.range.high);
-    const FloatVector count = hn::Set(kFloats, static_cast<float>(window.rows * window.columns));
+    const FloatVector count = hn::Set(kFloats, static_cast<float>(windows.rows * windows.columns));
     const auto compute = [&](auto pool) HWY_ATTR {
-        forEachVector(window.channels, [&](int64_t i, auto there) HWY_ATTR {
-            const FloatVector value = pool(static_cast<const T*>(window.x) + i, there);
-            storeFloats(clampLanes(value, low, high), static_cast<T*>(window.to) + i, there);
+        forEachWindow<T>(windows, [&](const T* x, T* to) HWY_ATTR {
+            forEachVector(windows.channels, [&](int64_t i, auto there) HWY_ATTR {
+                storeFloats(clampLanes(pool(x + i, there), low, high), to + i, there);
+            });
         });
     };
     switch (pooling.function) {
         case Pool2d::Function::AVERAGE:
             compute([&](const T* x, auto there) HWY_ATTR {
-                const FloatVector sum = fold(window, x, hn::Zero(kFloats),
+                const FloatVector sum = fold(windows, x, hn::Zero(kFloats),
                                              [&](FloatVector value, const T* pixel) HWY_ATTR {
                                                  return hn::Add(value, loadFloats(pixel, there));
                                              });
@@ -90,7 +104,7 @@ void poolFloats(const Pooling& pooling, const PooledWindow& window) {
             break;
         case Pool2d::Function::L2:
             compute([&](const T* x, auto there) HWY_ATTR {
-                const FloatVector sum = fold(window, x, hn::Zero(kFloats),
+                const FloatVector sum = fold(windows, x, hn::Zero(kFloats),
                                              [&](FloatVector value, const T* pixel) HWY_ATTR {
                                                  const FloatVector each = loadFloats(pixel, there);
                                                  return hn::Add(value, hn::Mul(each, each));
@@ -101,7 +115,7 @@ void poolFloats(const Pooling& pooling, const PooledWindow& window) {
         case Pool2d::Function::MAX:
             compute([&](const T* x, auto there) HWY_ATTR {
                 const FloatVector least = hn::Set(kFloats, -std::numeric_limits<float>::infinity());
-                return fold(window, x, least, [&](FloatVector value, const T* pixel) HWY_ATTR {
+                return fold(windows, x, least, [&](FloatVector value, const T* pixel) HWY_ATTR {
                     const FloatVector each = loadFloats(pixel, there);
                     const auto isLarger = hn::Or(hn::Gt(each, value), hn::IsNaN(each));
                     return hn::IfThenElse(isLarger, each, value);
@@ -113,52 +127,55 @@ void poolFloats(const Pooling& pooling, const PooledWindow& window) {
 
 // Bytes are compared as they are, as many as a vector has.
 template <typename T>
-void largestBytes(const Pooling& pooling, const PooledWindow& window) {
+void largestBytes(const Pooling& pooling, const PooledWindows& windows) {
     constexpr hn::CappedTag<T, 64> kVector;
     const auto lanes = static_cast<int64_t>(hn::Lanes(kVector));
     const auto low = hn::Set(kVector, static_cast<T>(pooling.bounds.low));
     const auto high = hn::Set(kVector, static_cast<T>(pooling.bounds.high));
-    const auto* const x = static_cast<const T*>(window.x);
-    auto* const to = static_cast<T*>(window.to);
-    const auto largest = [&](int64_t i, auto load) HWY_ATTR {
-        const auto found = fold(window, x + i, low, [&](auto value, const T* pixel) HWY_ATTR {
+    const auto largest = [&](const T* x, auto load) HWY_ATTR {
+        const auto found = fold(windows, x, low, [&](auto value, const T* pixel) HWY_ATTR {
             return hn::Max(value, load(pixel));
         });
         return hn::Min(found, high);
     };
     int64_t i = 0;
-    for (; i + lanes <= window.channels; i += lanes) {
-        const auto value =
-                largest(i, [&](const T* pixel) HWY_ATTR { return hn::LoadU(kVector, pixel); });
-        hn::StoreU(value, kVector, to + i);
+    for (; i + lanes <= windows.channels; i += lanes) {
+        forEachWindow<T>(windows, [&](const T* x, T* to) HWY_ATTR {
+            const auto load = [&](const T* pixel) HWY_ATTR { return hn::LoadU(kVector, pixel); };
+            hn::StoreU(largest(x + i, load), kVector, to + i);
+        });
     }
-    if (i < window.channels) {
-        const auto rest = static_cast<size_t>(window.channels - i);
-        const auto value = largest(
-                i, [&](const T* pixel) HWY_ATTR { return loadFirst(kVector, pixel, rest); });
-        storeFirst(value, kVector, to + i, rest);
+    if (i < windows.channels) {
+        const auto rest = static_cast<size_t>(windows.channels - i);
+        forEachWindow<T>(windows, [&](const T* x, T* to) HWY_ATTR {
+            const auto load = [&](const T* pixel)
+                                      HWY_ATTR { return loadFirst(kVector, pixel, rest); };
+            storeFirst(largest(x + i, load), kVector, to + i, rest);
+        });
     }
 }
 
 template <typename T>
-void poolBytes(const Pooling& pooling, const PooledWindow& window) {
+void poolBytes(const Pooling& pooling, const PooledWindows& windows) {
     if (pooling.function == Pool2d::Function::MAX) {
-        return largestBytes<T>(pooling, window);
+        return largestBytes<T>(pooling, windows);
     }
     const IntVector low = hn::Set(kInts, pooling.bounds.low);
     const IntVector high = hn::Set(kInts, pooling.bounds.high);
     const auto compute = [&](auto pool) HWY_ATTR {
-        forEachVector(window.channels, [&](int64_t i, auto there) HWY_ATTR {
-            const IntVector value = pool(static_cast<const T*>(window.x) + i, there);
-            storeInts(hn::Min(hn::Max(value, low), high), static_cast<T*>(window.to) + i, there);
+        forEachWindow<T>(windows, [&](const T* x, T* to) HWY_ATTR {
+            forEachVector(windows.channels, [&](int64_t i, auto there) HWY_ATTR {
+                const IntVector value = pool(x + i, there);
+                storeInts(hn::Min(hn::Max(value, low), high), to + i, there);
+            });
         });
     };
     const auto sum = [&](const T* x, auto there) HWY_ATTR {
-        return fold(window, x, hn::Zero(kInts), [&](IntVector value, const T* pixel) HWY_ATTR {
+        return fold(windows, x, hn::Zero(kInts), [&](IntVector value, const T* pixel) HWY_ATTR {
             return hn::Add(value, loadInts(pixel, there));
         });
     };
-    const int64_t pixels = window.rows * window.columns;
+    const int64_t pixels = windows.rows * windows.columns;
     if (pooling.x == pooling.output) {
         // Halves away from zero. Sums are below 2^24, which floats hold exactly, and so the
         // quotient's integer part is that of the exact quotient.
@@ -185,11 +202,11 @@ void poolBytes(const Pooling& pooling, const PooledWindow& window) {
 
 }  // namespace
 
-const ElementForms<PoolWindow>* poolWindows() {
-    static const ElementForms<PoolWindow> kForms = {.floats = poolFloats<float>,
-                                                    .halves = poolFloats<Half>,
-                                                    .unsignedBytes = poolBytes<uint8_t>,
-                                                    .signedBytes = poolBytes<int8_t>};
+const ElementForms<PoolWindows>* poolForms() {
+    static const ElementForms<PoolWindows> kForms = {.floats = poolFloats<float>,
+                                                     .halves = poolFloats<Half>,
+                                                     .unsignedBytes = poolBytes<uint8_t>,
+                                                     .signedBytes = poolBytes<int8_t>};
     return &kForms;
 }
 
@@ -205,7 +222,45 @@ namespace {
 constexpr int64_t kMostPixels = 1 << 16;
 constexpr int64_t kChannels = 256;  // of a tile
 
-Status pool(const Pool2d& node, const Pooling& pooling, PoolWindow form, KernelCall& call) {
+// Channels [channel, channel + channels) of `count` neighbours from `pixel` on, in one line of the
+// output.
+void poolLine(const Pool2d& node, const ResolvedWindow& resolved, const Pooling& pooling,
+              PoolWindows form, KernelCall& call, int64_t pixel, int64_t count, int64_t channel,
+              int64_t channels) {
+    const Shape& x = call.input(0).shape();
+    const Shape& output = call.output(0).shape();
+    const auto size = static_cast<int64_t>(elementSize(call.output(0).type->type));
+    const auto* const from = call.input(0).as<std::byte>();
+    auto* const to = call.output(0).as<std::byte>();
+    const int64_t depth = x[3];
+    const int64_t width = x[2];
+    const int64_t batch = pixel / output[2] / output[1];
+    const int64_t top = pixel / output[2] % output[1] * node.window.strideH - resolved.top;
+    const int64_t firstRow = std::max<int64_t>(top, 0);
+    const int64_t line = (batch * x[1] + firstRow) * width;
+    for (int64_t i = 0; i < count;) {
+        const int64_t left = (pixel + i) % output[2] * node.window.strideW - resolved.left;
+        const int64_t firstColumn = std::max<int64_t>(left, 0);
+        const int64_t columns = std::min<int64_t>(left + node.filterW, width) - firstColumn;
+        // Windows that no border cuts are alike.
+        const bool isWhole = columns == node.filterW;
+        const int64_t alike =
+                isWhole ? std::min((width - left - columns) / node.window.strideW + 1, count - i)
+                        : 1;
+        form(pooling, {.x = from + ((line + firstColumn) * depth + channel) * size,
+                       .count = alike,
+                       .stride = node.window.strideW * depth,
+                       .rows = std::min<int64_t>(top + node.filterH, x[1]) - firstRow,
+                       .columns = columns,
+                       .rowStride = width * depth,
+                       .depth = depth,
+                       .channels = channels,
+                       .to = to + ((pixel + i) * depth + channel) * size});
+        i += alike;
+    }
+}
+
+Status pool(const Pool2d& node, const Pooling& pooling, PoolWindows form, KernelCall& call) {
     const Shape& x = call.input(0).shape();
     const Shape& output = call.output(0).shape();
     HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
@@ -213,33 +268,17 @@ Status pool(const Pool2d& node, const Pooling& pooling, PoolWindow form, KernelC
     const int64_t depth = x[3];
     const int64_t chunks = (depth + kChannels - 1) / kChannels;
     const int64_t pixels = int64_t{output[0]} * output[1] * output[2];
-    const auto size = static_cast<int64_t>(elementSize(call.output(0).type->type));
-    const auto* from = call.input(0).as<std::byte>();
-    auto* to = call.output(0).as<std::byte>();
     const int64_t window = int64_t{node.filterH} * node.filterW;
     const int64_t operations = 32 + window * std::min(depth, kChannels) / 4;
     return call.inParallel(
             pixels * chunks, operations, [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                for (int64_t i = begin; i < end; ++i) {
-                    const int64_t pixel = i / chunks;
-                    const int64_t channel = i % chunks * kChannels;
-                    const int64_t column = pixel % output[2];
-                    const int64_t row = pixel / output[2] % output[1];
-                    const int64_t batch = pixel / output[2] / output[1];
-                    const int64_t top = row * node.window.strideH - resolved.top;
-                    const int64_t left = column * node.window.strideW - resolved.left;
-                    const int64_t firstRow = std::max<int64_t>(top, 0);
-                    const int64_t firstColumn = std::max<int64_t>(left, 0);
-                    const int64_t start =
-                            ((batch * x[1] + firstRow) * x[2] + firstColumn) * depth + channel;
-                    form(pooling,
-                         {.x = from + start * size,
-                          .rows = std::min<int64_t>(top + node.filterH, x[1]) - firstRow,
-                          .columns = std::min<int64_t>(left + node.filterW, x[2]) - firstColumn,
-                          .rowStride = x[2] * depth,
-                          .depth = depth,
-                          .channels = std::min(kChannels, depth - channel),
-                          .to = to + (pixel * depth + channel) * size});
+                while (begin < end) {
+                    const int64_t pixel = begin % pixels;
+                    const int64_t channel = begin / pixels * kChannels;
+                    const int64_t count = std::min(output[2] - pixel % output[2], end - begin);
+                    poolLine(node, resolved, pooling, form, call, pixel, count, channel,
+                             std::min(kChannels, depth - channel));
+                    begin += count;
                 }
             });
 }
@@ -263,7 +302,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const Pool2d& node,
                                                   InstructionSet set) {
     const TensorType& x = inputType(arguments.graph, arguments.node);
     const TensorType& output = outputType(arguments.graph, arguments.node);
-    const PoolWindow form = HALYARD_CPU_CHOOSE(set, poolWindows)()->of(x.type);
+    const PoolWindows form = HALYARD_CPU_CHOOSE(set, poolForms)()->of(x.type);
     Pooling pooling = {.function = node.function,
                        .range = rangeOf(node.activation),
                        .bounds = {},
