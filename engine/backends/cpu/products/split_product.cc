@@ -3,6 +3,7 @@
 #include "engine/backends/cpu/products/split_product.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <optional>
@@ -123,37 +124,53 @@ struct PackedSplitProduct {
         return packedBytes(panels(), splitPanelBytes(filter.paddedDepth(), parts));
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
-        std::ranges::fill(bytes, std::byte{0});
         std::byte* at = bytes.data();
         for (int64_t panel = 0; panel < panels(); ++panel) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            Columns columns = {};
+            auto* const biases = reinterpret_cast<float*>(at);
             forEachLane(filter, kTileColumns, panel, [&](int64_t channel, int64_t lane) {
-                if (channel >= 0) {
-                    reinterpret_cast<float*>(at)[lane] = bias.data[channel];
-                    split(weights.data + channel * filter.depth(),
-                          reinterpret_cast<uint16_t*>(at + kTileColumns * sizeof(float)) +
-                                  2 * lane);
-                }
+                const bool isThere = channel >= 0;
+                biases[lane] = isThere ? bias.data[channel] : 0.0F;
+                columns[static_cast<size_t>(lane)] =
+                        isThere ? weights.data + channel * filter.depth() : nullptr;
             });
+            auto* to = reinterpret_cast<uint32_t*>(at + kTileColumns * sizeof(float));
+            for (int64_t k = 0; k < filter.paddedDepth(); k += kSplitDepth) {
+                splitStep(columns, k, to);
+                to += parts * kTileWords;
+            }
             at += splitPanelBytes(filter.paddedDepth(), parts);
         }
         return {};
     }
 
   private:
-    void split(const float* from, uint16_t* to) const {
-        constexpr int64_t kHalf = kSplitDepth / 2;
-        constexpr auto kTileWords = kTileBytes / int64_t{sizeof(uint16_t)};
-        for (int64_t k = 0; k < filter.depth(); ++k) {
-            const int64_t pair = k % kHalf;
-            uint16_t* at = to + k / kSplitDepth * parts * kTileWords + pair * 2 * kTileColumns +
-                           k % kSplitDepth / kHalf;
-            float rest = from[k];
-            for (int32_t part = 0; part < parts; ++part) {
-                const uint32_t bits = nextPart(rest);
-                *at = static_cast<uint16_t>(bits >> 16U);
-                rest -= std::bit_cast<float>(bits);
-                at += kTileWords;
+    static constexpr int64_t kPairs = kSplitDepth / 2;
+    static constexpr int64_t kTileWords = kTileBytes / int64_t{sizeof(uint32_t)};
+    using Columns = std::array<const float*, kTileColumns>;  // null: is not there
+
+    // Rows [first, first + kSplitDepth), all columns next to each other, so that the compiler makes
+    // vectors of them.
+    void splitStep(const Columns& columns, int64_t first, uint32_t* to) const {
+        float rest[kSplitDepth][kTileColumns] = {};
+        const int64_t count = std::min(kSplitDepth, filter.depth() - first);
+        for (size_t lane = 0; lane < columns.size(); ++lane) {
+            for (int64_t k = 0; k < count && columns[lane] != nullptr; ++k) {
+                rest[k][lane] = columns[lane][first + k];
+            }
+        }
+        for (int32_t part = 0; part < parts; ++part) {
+            for (int64_t pair = 0; pair < kPairs; ++pair, to += kTileColumns) {
+                float* const lower = rest[pair];
+                float* const upper = rest[pair + kPairs];
+                for (int64_t lane = 0; lane < kTileColumns; ++lane) {
+                    const uint32_t low = nextPart(lower[lane]);
+                    const uint32_t high = nextPart(upper[lane]);
+                    to[lane] = low >> 16U | high;
+                    lower[lane] -= std::bit_cast<float>(low);
+                    upper[lane] -= std::bit_cast<float>(high);
+                }
             }
         }
     }
@@ -185,13 +202,14 @@ struct AreTameColumns {
     // Columns that contribute nothing, as pruned networks have them, are full of very small
     // numbers: these do not show in results of a larger bias.
     bool isTame(const float* column, float addend) const {
-        float largest = 0.0F;
+        // Bits of absolute values are in their order, and those of what is no number above.
+        uint32_t bits = 0;
         for (int64_t k = 0; k < filter.depth(); ++k) {
-            const float weight = std::abs(column[k]);
-            if (!(weight <= kMostTame)) {
-                return false;
-            }
-            largest = std::max(largest, weight);
+            bits = std::max(bits, std::bit_cast<uint32_t>(column[k]) & 0x7FFFFFFFU);
+        }
+        const auto largest = std::bit_cast<float>(bits);
+        if (!(largest <= kMostTame)) {
+            return false;
         }
         return (addend == 0.0F || isWithin(addend, kLeastTameBias, kMostTameBias)) &&
                (largest == 0.0F || largest >= kLeastTame || addend >= kLeastTame);
