@@ -222,66 +222,76 @@ namespace {
 constexpr int64_t kMostPixels = 1 << 16;
 constexpr int64_t kChannels = 256;  // of a tile
 
-// Channels [channel, channel + channels) of `count` neighbours from `pixel` on, in one line of the
-// output.
-void poolLine(const Pool2d& node, const ResolvedWindow& resolved, const Pooling& pooling,
-              PoolWindows form, KernelCall& call, int64_t pixel, int64_t count, int64_t channel,
-              int64_t channels) {
-    const Shape& x = call.input(0).shape();
-    const Shape& output = call.output(0).shape();
-    const auto size = static_cast<int64_t>(elementSize(call.output(0).type->type));
-    const auto* const from = call.input(0).as<std::byte>();
-    auto* const to = call.output(0).as<std::byte>();
-    const int64_t depth = x[3];
-    const int64_t width = x[2];
-    const int64_t batch = pixel / output[2] / output[1];
-    const int64_t top = pixel / output[2] % output[1] * node.window.strideH - resolved.top;
-    const int64_t firstRow = std::max<int64_t>(top, 0);
-    const int64_t line = (batch * x[1] + firstRow) * width;
-    for (int64_t i = 0; i < count;) {
-        const int64_t left = (pixel + i) % output[2] * node.window.strideW - resolved.left;
-        const int64_t firstColumn = std::max<int64_t>(left, 0);
-        const int64_t columns = std::min<int64_t>(left + node.filterW, width) - firstColumn;
-        // Windows that no border cuts are alike.
-        const bool isWhole = columns == node.filterW;
-        const int64_t alike =
-                isWhole ? std::min((width - left - columns) / node.window.strideW + 1, count - i)
-                        : 1;
-        form(pooling, {.x = from + ((line + firstColumn) * depth + channel) * size,
-                       .count = alike,
-                       .stride = node.window.strideW * depth,
-                       .rows = std::min<int64_t>(top + node.filterH, x[1]) - firstRow,
-                       .columns = columns,
-                       .rowStride = width * depth,
-                       .depth = depth,
-                       .channels = channels,
-                       .to = to + ((pixel + i) * depth + channel) * size});
-        i += alike;
-    }
-}
+class PoolingKernel {
+  public:
+    PoolingKernel(const Pool2d& node, const Pooling& pooling, PoolWindows form)
+        : mNode(node), mPooling(pooling), mForm(form) {}
 
-Status pool(const Pool2d& node, const Pooling& pooling, PoolWindows form, KernelCall& call) {
-    const Shape& x = call.input(0).shape();
-    const Shape& output = call.output(0).shape();
-    HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
-                             resolveWindow(node.window, x[1], x[2], node.filterH, node.filterW));
-    const int64_t depth = x[3];
-    const int64_t chunks = (depth + kChannels - 1) / kChannels;
-    const int64_t pixels = int64_t{output[0]} * output[1] * output[2];
-    const int64_t window = int64_t{node.filterH} * node.filterW;
-    const int64_t operations = 32 + window * std::min(depth, kChannels) / 4;
-    return call.inParallel(
-            pixels * chunks, operations, [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                while (begin < end) {
-                    const int64_t pixel = begin % pixels;
-                    const int64_t channel = begin / pixels * kChannels;
-                    const int64_t count = std::min(output[2] - pixel % output[2], end - begin);
-                    poolLine(node, resolved, pooling, form, call, pixel, count, channel,
-                             std::min(kChannels, depth - channel));
-                    begin += count;
-                }
-            });
-}
+    Status run(KernelCall& call) const {
+        const Shape& x = call.input(0).shape();
+        const Shape& output = call.output(0).shape();
+        HALYARD_ASSIGN_OR_RETURN(
+                const ResolvedWindow resolved,
+                resolveWindow(mNode.window, x[1], x[2], mNode.filterH, mNode.filterW));
+        const int64_t depth = x[3];
+        const int64_t chunks = (depth + kChannels - 1) / kChannels;
+        const int64_t pixels = int64_t{output[0]} * output[1] * output[2];
+        const int64_t window = int64_t{mNode.filterH} * mNode.filterW;
+        const int64_t operations = 32 + window * std::min(depth, kChannels) / 4;
+        return call.inParallel(
+                pixels * chunks, operations, [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                    while (begin < end) {
+                        const int64_t pixel = begin % pixels;
+                        const int64_t count = std::min(output[2] - pixel % output[2], end - begin);
+                        poolLine(call, resolved, begin / pixels * kChannels, pixel, count);
+                        begin += count;
+                    }
+                });
+    }
+
+  private:
+    // Of `count` neighbours in a line of the output, from `pixel` on, the channels from `channel`
+    // on, as many as kChannels.
+    void poolLine(KernelCall& call, const ResolvedWindow& resolved, int64_t channel, int64_t pixel,
+                  int64_t count) const {
+        const Shape& x = call.input(0).shape();
+        const Shape& output = call.output(0).shape();
+        const auto size = static_cast<int64_t>(elementSize(call.output(0).type->type));
+        const auto* const from = call.input(0).as<std::byte>();
+        auto* const to = call.output(0).as<std::byte>();
+        const int64_t depth = x[3];
+        const int64_t width = x[2];
+        const int64_t batch = pixel / output[2] / output[1];
+        const int64_t top = pixel / output[2] % output[1] * mNode.window.strideH - resolved.top;
+        const int64_t firstRow = std::max<int64_t>(top, 0);
+        const int64_t line = (batch * x[1] + firstRow) * width;
+        for (const int64_t end = pixel + count; pixel < end;) {
+            const int64_t left = pixel % output[2] * mNode.window.strideW - resolved.left;
+            const int64_t firstColumn = std::max<int64_t>(left, 0);
+            const int64_t columns = std::min<int64_t>(left + mNode.filterW, width) - firstColumn;
+            // Windows that no border cuts are alike.
+            const int64_t alike =
+                    columns < mNode.filterW
+                            ? 1
+                            : std::min((width - left - columns) / mNode.window.strideW + 1,
+                                       end - pixel);
+            mForm(mPooling, {.x = from + ((line + firstColumn) * depth + channel) * size,
+                             .count = alike,
+                             .stride = mNode.window.strideW * depth,
+                             .rows = std::min<int64_t>(top + mNode.filterH, x[1]) - firstRow,
+                             .columns = columns,
+                             .rowStride = width * depth,
+                             .depth = depth,
+                             .channels = std::min(kChannels, depth - channel),
+                             .to = to + (pixel * depth + channel) * size});
+            pixel += alike;
+        }
+    }
+
+    const Pool2d mNode;
+    const Pooling mPooling;
+    const PoolWindows mForm;
+};
 
 }  // namespace
 
@@ -311,9 +321,10 @@ Result<std::unique_ptr<const StepKernel>> compile(const Pool2d& node,
     if (isOfBytes(x.type)) {
         pooling.bounds = rangeOf(node.activation, output);
     }
-    return plainKernel(arguments, toString(set), [node, pooling, form](KernelCall& call) {
-        return pool(node, pooling, form, call);
-    });
+    return plainKernel(arguments, toString(set),
+                       [kernel = PoolingKernel(node, pooling, form)](KernelCall& call) {
+                           return kernel.run(call);
+                       });
 }
 
 }  // namespace halyard::engine::cpu
