@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/backends/cpu/products/bfloat_weights.h"
+#include "engine/backends/cpu/products/panel_columns.h"
 #include "engine/backends/cpu/products/product_plan.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/backends/cpu/unit_kernel.h"
@@ -156,8 +157,13 @@ struct PackedSplitProduct {
         float rest[kSplitDepth][kTileColumns] = {};
         const int64_t count = std::min(kSplitDepth, filter.depth() - first);
         for (size_t lane = 0; lane < columns.size(); ++lane) {
-            for (int64_t k = 0; k < count && columns[lane] != nullptr; ++k) {
-                rest[k][lane] = columns[lane][first + k];
+            if (columns[lane] == nullptr) {
+                continue;
+            }
+            const float* const from = columns[lane] + first;
+            fetchColumn(from, kSplitDepth * int64_t{sizeof(float)});
+            for (int64_t k = 0; k < count; ++k) {
+                rest[k][lane] = from[k];
             }
         }
         for (int32_t part = 0; part < parts; ++part) {
