@@ -4,10 +4,11 @@
 // of 32 elements with 32 rows of 16 columns, whose sums are a tile of float32. Lines, rows and runs
 // are those of float_matmul.h.
 //
-// A float is about the sum of two parts, each a bfloat16: the first rounds the float, and the
-// second what it leaves, so that the sum is exact to 2^-17. Three of the four products of parts are
-// summed up; that of the second ones is not more than the parts leave out anyway. Results are exact
-// to some 2e-5 of what is usual among them, where factors rounded to float16 would give 1e-3.
+// A float is about the sum of two parts, each a bfloat16: the first rounds the float, ties away
+// from zero, and the second what it leaves, so that the sum is exact to 2^-17. Three of the four
+// products of parts are summed up; that of the second ones is not more than the parts leave out
+// anyway. Results are exact to some 2e-5 of what is usual among them, where factors rounded to
+// float16 would give 1e-3.
 //
 // Weights that are bfloat16 have one part, in two bytes. With two of the left matrix that is as
 // exact, by two products; with three, which are exactly the float, products are too, and sums are
@@ -24,7 +25,6 @@
 
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -55,12 +55,6 @@ inline constexpr float kMostTame = 0x1p40F;
 // The same for what such sums are added to.
 inline constexpr float kLeastTameBias = 0x1p-80F;
 inline constexpr float kMostTameBias = 0x1p100F;
-
-// What the next part of a value is, as the bits of a float whose lower half is zero. Ties go away
-// from zero.
-inline uint32_t nextPart(float value) {
-    return (std::bit_cast<uint32_t>(value) + 0x8000U) & 0xFFFF0000U;
-}
 
 constexpr int64_t splitPanelBytes(int64_t depth, int rightParts) {
     return kTileColumns * int64_t{sizeof(float)} + depth / kSplitDepth * rightParts * kTileBytes;

@@ -3,7 +3,6 @@
 #include "engine/backends/cpu/products/split_product.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <optional>
@@ -11,8 +10,8 @@
 #include <utility>
 
 #include "engine/backends/cpu/products/bfloat_weights.h"
-#include "engine/backends/cpu/products/panel_columns.h"
 #include "engine/backends/cpu/products/product_plan.h"
+#include "engine/backends/cpu/products/split_weights.h"
 #include "engine/backends/cpu/products/weights.h"
 #include "engine/backends/cpu/unit_kernel.h"
 #include "engine/numerics/activation_range.h"
@@ -112,73 +111,37 @@ class ShapedSplitProduct final : public UnitKernel {
 
 // The panels of split_matmul.h.
 struct PackedSplitProduct {
+    InstructionSet set = InstructionSet::PORTABLE;
     ProductFilter filter;  // without gaps
     int32_t parts = 2;
     ConstantSource<float> weights;
     ConstantSource<float> bias;
 
     static constexpr std::string_view kName = "product of split floats";
-    HALYARD_FIELDS(filter, parts, weights, bias)
+    HALYARD_FIELDS(set, filter, parts, weights, bias)
 
     int64_t panels() const { return kTilePanels.panels(filter.groupChannels()) * filter.groups; }
     Result<size_t> bytes() const {
         return packedBytes(panels(), splitPanelBytes(filter.paddedDepth(), parts));
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
+        const int64_t ofGroup = kTilePanels.panels(filter.groupChannels());
         std::byte* at = bytes.data();
         for (int64_t panel = 0; panel < panels(); ++panel) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            Columns columns = {};
+            const int64_t inGroup = panel % ofGroup * kTileColumns;
+            const int64_t channel = panel / ofGroup * filter.groupChannels() + inGroup;
+            const int64_t count = std::min(kTileColumns, filter.groupChannels() - inGroup);
             auto* const biases = reinterpret_cast<float*>(at);
-            forEachLane(filter, kTileColumns, panel, [&](int64_t channel, int64_t lane) {
-                const bool isThere = channel >= 0;
-                biases[lane] = isThere ? bias.data[channel] : 0.0F;
-                columns[static_cast<size_t>(lane)] =
-                        isThere ? weights.data + channel * filter.depth() : nullptr;
-            });
-            auto* to = reinterpret_cast<uint32_t*>(at + kTileColumns * sizeof(float));
-            for (int64_t k = 0; k < filter.paddedDepth(); k += kSplitDepth) {
-                splitStep(columns, k, to);
-                to += parts * kTileWords;
-            }
+            std::fill(std::copy_n(bias.data + channel, count, biases), biases + kTileColumns, 0.0F);
+            splitColumns({.first = weights.data + channel * filter.depth(),
+                          .count = count,
+                          .depth = filter.depth(),
+                          .parts = parts},
+                         set, at + kTileColumns * sizeof(float));
             at += splitPanelBytes(filter.paddedDepth(), parts);
         }
         return {};
-    }
-
-  private:
-    static constexpr int64_t kPairs = kSplitDepth / 2;
-    static constexpr int64_t kTileWords = kTileBytes / int64_t{sizeof(uint32_t)};
-    using Columns = std::array<const float*, kTileColumns>;  // null: is not there
-
-    // Rows [first, first + kSplitDepth), all columns next to each other, so that the compiler makes
-    // vectors of them.
-    void splitStep(const Columns& columns, int64_t first, uint32_t* to) const {
-        float rest[kSplitDepth][kTileColumns] = {};
-        const int64_t count = std::min(kSplitDepth, filter.depth() - first);
-        for (size_t lane = 0; lane < columns.size(); ++lane) {
-            if (columns[lane] == nullptr) {
-                continue;
-            }
-            const float* const from = columns[lane] + first;
-            fetchColumn(from, kSplitDepth * int64_t{sizeof(float)});
-            for (int64_t k = 0; k < count; ++k) {
-                rest[k][lane] = from[k];
-            }
-        }
-        for (int32_t part = 0; part < parts; ++part) {
-            for (int64_t pair = 0; pair < kPairs; ++pair, to += kTileColumns) {
-                float* const lower = rest[pair];
-                float* const upper = rest[pair + kPairs];
-                for (int64_t lane = 0; lane < kTileColumns; ++lane) {
-                    const uint32_t low = nextPart(lower[lane]);
-                    const uint32_t high = nextPart(upper[lane]);
-                    to[lane] = low >> 16U | high;
-                    lower[lane] -= std::bit_cast<float>(low);
-                    upper[lane] -= std::bit_cast<float>(high);
-                }
-            }
-        }
     }
 };
 
@@ -209,9 +172,9 @@ struct AreTameColumns {
     // numbers: these do not show in results of a larger bias.
     bool isTame(const float* column, float addend) const {
         // Bits of absolute values are in their order, and those of what is no number above.
-        uint32_t bits = 0;
+        int32_t bits = 0;
         for (int64_t k = 0; k < filter.depth(); ++k) {
-            bits = std::max(bits, std::bit_cast<uint32_t>(column[k]) & 0x7FFFFFFFU);
+            bits = std::max(bits, std::bit_cast<int32_t>(column[k]) & 0x7FFFFFFF);
         }
         const auto largest = std::bit_cast<float>(bits);
         if (!(largest <= kMostTame)) {
@@ -229,14 +192,14 @@ std::string nameOf(SplitParts parts) {
 
 class SplitProductKernel final : public StepKernel {
   public:
-    SplitProductKernel(const SplitMatmul& form, SplitParts parts, std::string_view set,
+    SplitProductKernel(const SplitMatmul& form, SplitParts parts, InstructionSet set,
                        ProductDefinition definition, PackedConstant panels)
         : mForm(form),
           mParts(parts),
           mDefinition(std::move(definition)),
           mPanels(panels),
           mName("acc::product_float " + std::string(form.tile) + " " + nameOf(parts) + " " +
-                std::string(set) + mDefinition.epilogue.name()) {}
+                std::string(toString(set)) + mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }
 
@@ -328,9 +291,10 @@ Result<std::unique_ptr<const StepKernel>> compileSplitProduct(ProductDefinition 
                                                               const KernelArguments& arguments,
                                                               const SplitMatmul& form,
                                                               SplitParts parts,
-                                                              std::string_view set) {
+                                                              InstructionSet set) {
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
                              arguments.constants.add(PackedSplitProduct{
+                                     .set = set,
                                      .filter = withoutGaps(definition.filter, kSplitDepth),
                                      .parts = parts.right,
                                      .weights = constantOf<float>(arguments, 1),

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/split_matmul.h"
@@ -23,12 +22,11 @@ namespace halyard::engine::cpu {
 Result<std::optional<SplitParts>> splitPartsOf(const ProductDefinition& definition,
                                                const KernelArguments& arguments);
 
-// `set` is what the form is called by. Where `parts` has one of the right matrix, the weights are
-// bfloat16.
+// Weights are split by, and the kernel is named after, `set`. Where `parts` has one of the right
+// matrix, the weights are bfloat16.
 Result<std::unique_ptr<const StepKernel>> compileSplitProduct(ProductDefinition definition,
                                                               const KernelArguments& arguments,
                                                               const SplitMatmul& form,
-                                                              SplitParts parts,
-                                                              std::string_view set);
+                                                              SplitParts parts, InstructionSet set);
 
 }  // namespace halyard::engine::cpu

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "engine/backends/cpu/products/split_weights.cc"
+#include "engine/backends/cpu/vectors/targets.h"
+
+#include <algorithm>
+
+#include "engine/backends/cpu/products/panel_columns.h"
+#include "engine/backends/cpu/products/split_weights.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace halyard::engine::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Prepare time is spent here.
+template <int kParts>
+class SplitWeights {
+  public:
+    static void split(const SplitColumns& columns, std::byte* to) {
+        auto* words = reinterpret_cast<uint32_t*>(to);
+        const int64_t whole =
+                columns.count == kTileColumns ? columns.depth / kSplitDepth * kSplitDepth : 0;
+        for (int64_t k = 0; k < whole; k += kSplitDepth, words += kParts * kTileWords) {
+            for (int64_t lane = 0; lane < kTileColumns; ++lane) {
+                fetchColumn(columns.first + lane * columns.depth + k,
+                            kSplitDepth * int64_t{sizeof(float)});
+            }
+            splitStep(columns.first + k, columns.depth, words);
+        }
+        for (int64_t k = whole; k < columns.depth; k += kSplitDepth, words += kParts * kTileWords) {
+            float some[kTileColumns * kSplitDepth] = {};
+            const int64_t count = std::min(kSplitDepth, columns.depth - k);
+            for (int64_t lane = 0; lane < columns.count; ++lane) {
+                std::copy_n(columns.first + lane * columns.depth + k, count,
+                            some + lane * kSplitDepth);
+            }
+            splitStep(some, kSplitDepth, words);
+        }
+    }
+
+  private:
+    using Floats = hn::CappedTag<float, kTileColumns>;
+    using Words = hn::RebindToUnsigned<Floats>;
+    using Vector = hn::Vec<Floats>;
+    static constexpr Floats kFloats = {};
+    static constexpr Words kWords = {};
+    static constexpr int64_t kHalfStep = kSplitDepth / 2;
+    static constexpr int64_t kTileWords = kTileBytes / int64_t{sizeof(uint32_t)};
+    static constexpr int64_t kRows = 4;  // that are transposed together
+
+    // Of columns that lie so far apart.
+    static HWY_INLINE void splitStep(const float* columns, ptrdiff_t apart, uint32_t* to) {
+        for (int64_t k = 0; k < kHalfStep; k += kRows) {
+            for (int64_t lane = 0; lane < kTileColumns; lane += lanes()) {
+                const float* const from = columns + lane * apart + k;
+                Vector lower[kRows];
+                Vector upper[kRows];
+                transpose(from, apart, lower);
+                transpose(from + kHalfStep, apart, upper);
+                HALYARD_UNROLL
+                for (int64_t row = 0; row < kRows; ++row) {
+                    splitPairs(lower[row], upper[row], to + (k + row) * kTileColumns + lane);
+                }
+            }
+        }
+    }
+
+    static int64_t lanes() { return static_cast<int64_t>(hn::Lanes(kFloats)); }
+
+    static HWY_INLINE void splitPairs(Vector a, Vector b, uint32_t* to) {
+        const auto upper = hn::Set(kWords, 0xFFFF0000U);
+        const auto half = hn::Set(kWords, 0x8000U);
+        HALYARD_UNROLL
+        for (int part = 0; part < kParts; ++part) {
+            const auto next = hn::And(hn::Add(hn::BitCast(kWords, a), half), upper);
+            const auto next2 = hn::And(hn::Add(hn::BitCast(kWords, b), half), upper);
+            hn::StoreU(hn::Or(hn::ShiftRight<16>(next), next2), kWords, to + part * kTileWords);
+            a = hn::Sub(a, hn::BitCast(kFloats, next));
+            b = hn::Sub(b, hn::BitCast(kFloats, next2));
+        }
+    }
+
+    // The first elements of as many columns as a vector has lanes: those of a row next to each
+    // other.
+    static HWY_INLINE void transpose(const float* columns, ptrdiff_t apart, Vector (&rows)[kRows]) {
+        constexpr hn::Repartition<uint64_t, Floats> kPairs = {};
+        const auto a = blocksOf(kFloats, columns, apart);
+        const auto b = blocksOf(kFloats, columns + apart, apart);
+        const auto c = blocksOf(kFloats, columns + 2 * apart, apart);
+        const auto d = blocksOf(kFloats, columns + 3 * apart, apart);
+        const auto lower = hn::BitCast(kPairs, hn::InterleaveLower(kFloats, a, b));
+        const auto lower2 = hn::BitCast(kPairs, hn::InterleaveLower(kFloats, c, d));
+        const auto upper = hn::BitCast(kPairs, hn::InterleaveUpper(kFloats, a, b));
+        const auto upper2 = hn::BitCast(kPairs, hn::InterleaveUpper(kFloats, c, d));
+        rows[0] = hn::BitCast(kFloats, hn::InterleaveLower(kPairs, lower, lower2));
+        rows[1] = hn::BitCast(kFloats, hn::InterleaveUpper(kPairs, lower, lower2));
+        rows[2] = hn::BitCast(kFloats, hn::InterleaveLower(kPairs, upper, upper2));
+        rows[3] = hn::BitCast(kFloats, hn::InterleaveUpper(kPairs, upper, upper2));
+    }
+
+    // A block of four elements of each fourth column.
+    template <typename D>
+    static HWY_INLINE hn::Vec<D> blocksOf(D d, const float* columns, ptrdiff_t apart) {
+        if constexpr (hn::MaxLanes(d) <= kRows) {
+            return hn::LoadU(d, columns);
+        } else {
+            constexpr hn::Half<D> kHalf = {};
+            const auto half = static_cast<ptrdiff_t>(hn::MaxLanes(kHalf));
+            return hn::Combine(d, blocksOf(kHalf, columns + half * apart, apart),
+                               blocksOf(kHalf, columns, apart));
+        }
+    }
+};
+
+}  // namespace
+
+void splitPanel(const SplitColumns& columns, std::byte* to) {
+    if (columns.parts == 2) {
+        SplitWeights<2>::split(columns, to);
+    } else {
+        SplitWeights<1>::split(columns, to);
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace halyard::engine::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace halyard::engine::cpu {
+
+void splitColumns(const SplitColumns& columns, InstructionSet set, std::byte* to) {
+    HALYARD_CPU_CHOOSE(set, splitPanel)(columns, to);
+}
+
+}  // namespace halyard::engine::cpu
+#endif
