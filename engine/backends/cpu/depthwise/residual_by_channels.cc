@@ -3,7 +3,6 @@
 #include "engine/backends/cpu/depthwise/residual_by_channels.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <string>
 #include <utility>
@@ -76,21 +75,21 @@ struct PackedProjection {
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
         const FloatMatmul& form = floatMatmul(set);
         auto* to = reinterpret_cast<float*>(bytes.data());
-        std::array<const float*, kMostPanelLanes> columns;
         for (int64_t share = 0; share < shares.count; ++share) {
             for (int64_t panel = 0; panel < form.panels(filter.channels); ++panel) {
                 HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-                forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
-                    to[lane] = channel < 0 || share > 0 ? 0.0F : bias.data[channel];
-                    columns[static_cast<size_t>(lane)] =
-                            channel < 0
-                                    ? nullptr
-                                    : weights.data + channel * filter.depth() + shares.begin(share);
-                });
+                const PanelChannels channels = panelChannels(filter, form.lanes, panel);
+                std::fill_n(to, form.lanes, 0.0F);
+                if (share == 0) {
+                    std::copy_n(bias.data + channels.first, channels.count, to);
+                }
                 const int64_t depth = shares.length(share);
-                layPanel(std::span<const float* const>(columns.data(),
-                                                       static_cast<size_t>(form.lanes)),
-                         depth, false, to + form.lanes);
+                layPanel<float>({.first = weights.data + channels.first * filter.depth() +
+                                          shares.begin(share),
+                                 .count = channels.count,
+                                 .apart = filter.depth(),
+                                 .depth = depth},
+                                false, set, form.lanes, to + form.lanes);
                 to += form.panelLength(depth);
             }
         }

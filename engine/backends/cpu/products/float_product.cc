@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -167,16 +166,18 @@ struct PackedFloatProduct {
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
         const FloatMatmul& form = floatMatmul(set);
         auto* to = reinterpret_cast<float*>(bytes.data());
-        std::array<const T*, kMostPanelLanes> columns;
         for (int64_t panel = 0; panel < panels(); ++panel) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            forEachLane(filter, form.lanes, panel, [&](int64_t channel, int64_t lane) {
-                to[lane] = channel < 0 ? 0.0F : toReal(bias.data[channel]);
-                columns[static_cast<size_t>(lane)] =
-                        channel < 0 ? nullptr : weights.data + channel * filter.depth();
-            });
-            layPanel(std::span<const T* const>(columns.data(), static_cast<size_t>(form.lanes)),
-                     filter.depth(), bfloats, to + form.lanes);
+            const PanelChannels channels = panelChannels(filter, form.lanes, panel);
+            std::fill(std::transform(bias.data + channels.first,
+                                     bias.data + channels.first + channels.count, to,
+                                     [](T element) { return toReal(element); }),
+                      to + form.lanes, 0.0F);
+            layPanel<T>({.first = weights.data + channels.first * filter.depth(),
+                         .count = channels.count,
+                         .apart = filter.depth(),
+                         .depth = filter.depth()},
+                        bfloats, set, form.lanes, to + form.lanes);
             to += form.panelLength(filter.depth(), bfloats);
         }
         return {};

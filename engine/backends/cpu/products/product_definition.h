@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -71,17 +72,17 @@ inline ProductFilter withoutGaps(const ProductFilter& filter, int64_t multiple) 
     return whole;
 }
 
-// Calls place(channel, lane) for each lane of a panel, the lanes behind the last channel included,
-// for which the channel is -1.
-template <typename Place>
-void forEachLane(const ProductFilter& filter, int64_t lanes, int64_t panel, Place place) {
-    const int64_t perGroup = (filter.groupChannels() + lanes - 1) / lanes;
-    const int64_t group = panel / perGroup;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-        const int64_t channel = panel % perGroup * lanes + lane;
-        place(channel < filter.groupChannels() ? group * filter.groupChannels() + channel : -1,
-              lane);
-    }
+// Of a panel, which has those of one group.
+struct PanelChannels {
+    int64_t first = 0;
+    int64_t count = 0;
+};
+inline PanelChannels panelChannels(const ProductFilter& filter, int64_t lanes, int64_t panel) {
+    const int64_t ofGroup = filter.groupChannels();
+    const int64_t perGroup = (ofGroup + lanes - 1) / lanes;
+    const int64_t inGroup = panel % perGroup * lanes;
+    return {.first = panel / perGroup * ofGroup + inGroup,
+            .count = std::min(lanes, ofGroup - inGroup)};
 }
 
 // For a node that is part of the step, with those of its nodes that follow it.

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/backends/cpu/products/panel_columns.h"
-
 namespace halyard::engine::cpu {
 namespace {
+
+// No vector has more lanes of words.
+constexpr size_t kMostPanelLanes = 64;
 
 // Bytes of a column in a group.
 constexpr int64_t kWord = sizeof(uint32_t);

@@ -35,8 +35,10 @@ struct PackedQuantizedProduct {
         for (int64_t panel = 0; panel < panels(); ++panel) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
             std::byte* const begin = bytes.data() + panel * panelBytes;
-            forEachLane(filter, layout.lanes, panel,
-                        [&](int64_t channel, int64_t lane) { packLane(begin, channel, lane); });
+            const PanelChannels channels = panelChannels(filter, layout.lanes, panel);
+            for (int64_t lane = 0; lane < layout.lanes; ++lane) {
+                packLane(begin, lane < channels.count ? channels.first + lane : -1, lane);
+            }
         }
         return {};
     }

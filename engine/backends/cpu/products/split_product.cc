@@ -125,17 +125,15 @@ struct PackedSplitProduct {
         return packedBytes(panels(), splitPanelBytes(filter.paddedDepth(), parts));
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
-        const int64_t ofGroup = kTilePanels.panels(filter.groupChannels());
         std::byte* at = bytes.data();
         for (int64_t panel = 0; panel < panels(); ++panel) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            const int64_t inGroup = panel % ofGroup * kTileColumns;
-            const int64_t channel = panel / ofGroup * filter.groupChannels() + inGroup;
-            const int64_t count = std::min(kTileColumns, filter.groupChannels() - inGroup);
+            const PanelChannels channels = panelChannels(filter, kTileColumns, panel);
             auto* const biases = reinterpret_cast<float*>(at);
-            std::fill(std::copy_n(bias.data + channel, count, biases), biases + kTileColumns, 0.0F);
-            splitColumns({.first = weights.data + channel * filter.depth(),
-                          .count = count,
+            std::fill(std::copy_n(bias.data + channels.first, channels.count, biases),
+                      biases + kTileColumns, 0.0F);
+            splitColumns({.first = weights.data + channels.first * filter.depth(),
+                          .count = channels.count,
                           .depth = filter.depth(),
                           .parts = parts},
                          set, at + kTileColumns * sizeof(float));

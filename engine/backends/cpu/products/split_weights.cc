@@ -3,6 +3,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/products/split_weights.cc"
 #include "engine/backends/cpu/vectors/targets.h"
+// Read for each instruction set.
+#include "engine/backends/cpu/vectors/transposed_columns-inl.h"
 
 #include <algorithm>
 
@@ -50,19 +52,18 @@ class SplitWeights {
     static constexpr Words kWords = {};
     static constexpr int64_t kHalfStep = kSplitDepth / 2;
     static constexpr int64_t kTileWords = kTileBytes / int64_t{sizeof(uint32_t)};
-    static constexpr int64_t kRows = 4;  // that are transposed together
 
     // Of columns that lie so far apart.
     static HWY_INLINE void splitStep(const float* columns, ptrdiff_t apart, uint32_t* to) {
-        for (int64_t k = 0; k < kHalfStep; k += kRows) {
+        for (int64_t k = 0; k < kHalfStep; k += kTransposedRows) {
             for (int64_t lane = 0; lane < kTileColumns; lane += lanes()) {
                 const float* const from = columns + lane * apart + k;
-                Vector lower[kRows];
-                Vector upper[kRows];
-                transpose(from, apart, lower);
-                transpose(from + kHalfStep, apart, upper);
+                Vector lower[kTransposedRows];
+                Vector upper[kTransposedRows];
+                transposeColumns(kFloats, from, apart, lower);
+                transposeColumns(kFloats, from + kHalfStep, apart, upper);
                 HALYARD_UNROLL
-                for (int64_t row = 0; row < kRows; ++row) {
+                for (int64_t row = 0; row < kTransposedRows; ++row) {
                     splitPairs(lower[row], upper[row], to + (k + row) * kTileColumns + lane);
                 }
             }
@@ -81,37 +82,6 @@ class SplitWeights {
             hn::StoreU(hn::Or(hn::ShiftRight<16>(next), next2), kWords, to + part * kTileWords);
             a = hn::Sub(a, hn::BitCast(kFloats, next));
             b = hn::Sub(b, hn::BitCast(kFloats, next2));
-        }
-    }
-
-    // The first elements of as many columns as a vector has lanes: those of a row next to each
-    // other.
-    static HWY_INLINE void transpose(const float* columns, ptrdiff_t apart, Vector (&rows)[kRows]) {
-        constexpr hn::Repartition<uint64_t, Floats> kPairs = {};
-        const auto a = blocksOf(kFloats, columns, apart);
-        const auto b = blocksOf(kFloats, columns + apart, apart);
-        const auto c = blocksOf(kFloats, columns + 2 * apart, apart);
-        const auto d = blocksOf(kFloats, columns + 3 * apart, apart);
-        const auto lower = hn::BitCast(kPairs, hn::InterleaveLower(kFloats, a, b));
-        const auto lower2 = hn::BitCast(kPairs, hn::InterleaveLower(kFloats, c, d));
-        const auto upper = hn::BitCast(kPairs, hn::InterleaveUpper(kFloats, a, b));
-        const auto upper2 = hn::BitCast(kPairs, hn::InterleaveUpper(kFloats, c, d));
-        rows[0] = hn::BitCast(kFloats, hn::InterleaveLower(kPairs, lower, lower2));
-        rows[1] = hn::BitCast(kFloats, hn::InterleaveUpper(kPairs, lower, lower2));
-        rows[2] = hn::BitCast(kFloats, hn::InterleaveLower(kPairs, upper, upper2));
-        rows[3] = hn::BitCast(kFloats, hn::InterleaveUpper(kPairs, upper, upper2));
-    }
-
-    // A block of four elements of each fourth column.
-    template <typename D>
-    static HWY_INLINE hn::Vec<D> blocksOf(D d, const float* columns, ptrdiff_t apart) {
-        if constexpr (hn::MaxLanes(d) <= kRows) {
-            return hn::LoadU(d, columns);
-        } else {
-            constexpr hn::Half<D> kHalf = {};
-            const auto half = static_cast<ptrdiff_t>(hn::MaxLanes(kHalf));
-            return hn::Combine(d, blocksOf(kHalf, columns + half * apart, apart),
-                               blocksOf(kHalf, columns, apart));
         }
     }
 };

@@ -437,7 +437,7 @@ Result<std::unique_ptr<const StepKernel>> compileLstm(const Descriptor& node,
         HALYARD_ASSIGN_OR_RETURN(definition.bfloats, areBfloats(arguments, definition));
         definition.inputBfloats = definition.bfloats && layoutOf(node, x).steps == 1;
     }
-    HALYARD_RETURN_IF_ERROR(packWeights(arguments, definition));
+    HALYARD_RETURN_IF_ERROR(packWeights(arguments, set, definition));
     const std::string form = std::string(matmul.tile) + (definition.bfloats ? " by bf16 " : " ") +
                              std::string(toString(set));
     return std::unique_ptr<const StepKernel>(std::make_unique<FloatLstm<Descriptor>>(

@@ -35,38 +35,38 @@ struct PackedColumns {
         HALYARD_FIELDS(weights, bias)
     };
     std::vector<Source> sources;
+    InstructionSet set = InstructionSet::PORTABLE;
     int64_t columns = 0;  // of each source
     int64_t depth = 0;
-    int64_t lanes = 1;
     bool bfloats = false;
 
     static constexpr std::string_view kName =
             std::is_same_v<T, Half> ? "lstm columns of halves" : "lstm columns";
-    HALYARD_FIELDS(sources, columns, depth, lanes, bfloats)
+    HALYARD_FIELDS(sources, set, columns, depth, bfloats)
 
-    int64_t panels() const { return (columns + lanes - 1) / lanes; }
-    int64_t panelLength() const { return panelLengthOf(lanes, depth, bfloats); }
     Result<size_t> bytes() const {
-        return packedBytes(panels() * static_cast<int64_t>(sources.size()),
-                           panelLength() * static_cast<int64_t>(sizeof(float)));
+        const FloatMatmul& form = floatMatmul(set);
+        return packedBytes(form.panels(columns) * static_cast<int64_t>(sources.size()),
+                           form.panelLength(depth, bfloats) * static_cast<int64_t>(sizeof(float)));
     }
     Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
+        const FloatMatmul& form = floatMatmul(set);
         auto* panel = reinterpret_cast<float*>(to.data());
-        std::array<const T*, kMostPanelLanes> of;
-        for (int64_t i = 0; i < panels(); ++i) {
+        for (int64_t first = 0; first < columns; first += form.lanes) {
             for (const Source& source : sources) {
                 HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-                for (int64_t lane = 0; lane < lanes; ++lane) {
-                    const int64_t column = i * lanes + lane;
-                    const bool real = column < columns;
-                    panel[lane] =
-                            real && source.bias.present() ? toReal(source.bias.data[column]) : 0.0F;
-                    of[static_cast<size_t>(lane)] =
-                            real ? source.weights.data + column * depth : nullptr;
+                const int64_t count = std::min(form.lanes, columns - first);
+                std::fill_n(panel, form.lanes, 0.0F);
+                if (source.bias.present()) {
+                    std::transform(source.bias.data + first, source.bias.data + first + count,
+                                   panel, [](T element) { return toReal(element); });
                 }
-                layPanel(std::span<const T* const>(of.data(), static_cast<size_t>(lanes)), depth,
-                         bfloats, panel + lanes);
-                panel += panelLength();
+                layPanel<T>({.first = source.weights.data + first * depth,
+                             .count = count,
+                             .apart = depth,
+                             .depth = depth},
+                            bfloats, set, form.lanes, panel + form.lanes);
+                panel += form.panelLength(depth, bfloats);
             }
         }
         return {};
@@ -105,8 +105,8 @@ struct PackedVectors {
 template <typename T>
 class Packer {
   public:
-    Packer(const KernelArguments& arguments, LstmDefinition& definition)
-        : mArguments(arguments), mDefinition(definition) {}
+    Packer(const KernelArguments& arguments, InstructionSet set, LstmDefinition& definition)
+        : mArguments(arguments), mSet(set), mDefinition(definition) {}
 
     Status pack() {
         std::span<const lstm::GateInputs> gates = kGates;
@@ -154,11 +154,7 @@ class Packer {
     using Vectors = PackedVectors<T>;
 
     Columns columns(int64_t count, int64_t depth, bool bfloats) const {
-        return {.sources = {},
-                .columns = count,
-                .depth = depth,
-                .lanes = mDefinition.lanes,
-                .bfloats = bfloats};
+        return {.sources = {}, .set = mSet, .columns = count, .depth = depth, .bfloats = bfloats};
     }
     Vectors vectors() const {
         return {.sources = {}, .count = mDefinition.units, .lanes = mDefinition.lanes};
@@ -178,6 +174,7 @@ class Packer {
     }
 
     const KernelArguments& mArguments;
+    const InstructionSet mSet;
     LstmDefinition& mDefinition;
     std::vector<size_t> mTaken;
 };
@@ -208,9 +205,10 @@ Result<bool> areBfloats(const KernelArguments& arguments, const LstmDefinition& 
     return all && projection;
 }
 
-Status packWeights(const KernelArguments& arguments, LstmDefinition& definition) {
-    return definition.halves ? Packer<Half>(arguments, definition).pack()
-                             : Packer<float>(arguments, definition).pack();
+Status packWeights(const KernelArguments& arguments, InstructionSet set,
+                   LstmDefinition& definition) {
+    return definition.halves ? Packer<Half>(arguments, set, definition).pack()
+                             : Packer<float>(arguments, set, definition).pack();
 }
 
 }  // namespace halyard::engine::cpu

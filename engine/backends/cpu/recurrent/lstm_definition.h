@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/plan/constant_store.h"
@@ -43,9 +44,10 @@ struct LstmDefinition {
 // Whether bfloat16 has all of the node's weights, whose sizes the definition has.
 Result<bool> areBfloats(const KernelArguments& arguments, const LstmDefinition& definition);
 
-// Adds the node's weights to the store, once for all nodes that have the same ones, and says in the
-// definition, of which the rest is there, where they are. RESOURCE_EXHAUSTED where they could not
-// be addressed.
-Status packWeights(const KernelArguments& arguments, LstmDefinition& definition);
+// Adds the node's weights to the store as panels of floatMatmul(set), once for all nodes that have
+// the same ones, and says in the definition, of which the rest is there, where they are.
+// RESOURCE_EXHAUSTED where they could not be addressed.
+Status packWeights(const KernelArguments& arguments, InstructionSet set,
+                   LstmDefinition& definition);
 
 }  // namespace halyard::engine::cpu

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/products/panel_columns.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/half.h"
+#include "tests/engine/reference/random_values.h"
+
+namespace halyard::engine::panel_test {
+namespace {
+
+using cpu::InstructionSet;
+using cpu::PanelColumns;
+
+constexpr float kUntouched = -7.0F;
+
+// [k][lane]
+std::vector<float> panelOf(const PanelColumns<float>& columns, int64_t lanes) {
+    std::vector<float> panel;
+    for (int64_t k = 0; k < columns.depth; ++k) {
+        for (int64_t lane = 0; lane < lanes; ++lane) {
+            panel.push_back(lane < columns.count ? columns.first[lane * columns.apart + k] : 0.0F);
+        }
+    }
+    return panel;
+}
+
+// All columns of a matrix whose rows are longer than they, by `columns` in each set's panels.
+template <typename Check>
+void forEachPanel(Check check) {
+    ref_test::RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const InstructionSet set : cpu::availableInstructionSets()) {
+        const int64_t lanes = cpu::floatMatmul(set).lanes;
+        for (const int64_t depth : {1, 3, 15, 16, 17, 37, 64}) {
+            for (const int64_t count : {int64_t{1}, lanes / 2 + 1, lanes}) {
+                for (const int64_t gap : {0, 5}) {
+                    // Nothing lies behind them, which AddressSanitizer sees.
+                    std::vector<float> weights(static_cast<size_t>(count * (depth + gap) - gap));
+                    for (float& weight : weights) {
+                        weight = random.real(-2.0F, 2.0F);
+                    }
+                    SCOPED_TRACE(testing::Message() << toString(set) << ": " << count
+                                                    << " columns of " << depth << ", " << gap);
+                    check(PanelColumns<float>{.first = weights.data(),
+                                              .count = count,
+                                              .apart = depth + gap,
+                                              .depth = depth},
+                          set, lanes);
+                }
+            }
+        }
+    }
+}
+
+TEST(PanelColumns, LieNextToEachOtherWithEachInstructionSet) {
+    forEachPanel([](const PanelColumns<float>& columns, InstructionSet set, int64_t lanes) {
+        std::vector<float> expected = panelOf(columns, lanes);
+        expected.push_back(kUntouched);
+        std::vector<float> panel(expected.size(), kUntouched);
+        cpu::layPanel(columns, false, set, lanes, panel.data());
+        EXPECT_EQ(panel, expected);
+    });
+}
+
+TEST(PanelColumns, MayBeBfloats) {
+    forEachPanel([](const PanelColumns<float>& columns, InstructionSet set, int64_t lanes) {
+        std::vector<uint16_t> expected;
+        for (const float value : panelOf(columns, lanes)) {
+            expected.push_back(toBFloat16(value).bits);
+        }
+        // A vector has two elements of the depth.
+        expected.resize(static_cast<size_t>((columns.depth + 1) / 2 * 2 * lanes));
+        std::vector<uint16_t> panel(expected.size(), 0xFFFF);
+        cpu::layPanel(columns, true, set, lanes, reinterpret_cast<float*>(panel.data()));
+        EXPECT_EQ(panel, expected);
+    });
+}
+
+}  // namespace
+}  // namespace halyard::engine::panel_test
