@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "engine/backends/cpu/products/panel_columns.h"
 #include "engine/backends/cpu/products/split_matmul.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "tests/engine/reference/random_values.h"
@@ -18,7 +20,7 @@ namespace {
 
 using cpu::kSplitDepth;
 using cpu::kTileColumns;
-using cpu::SplitColumns;
+using cpu::PanelColumns;
 
 // The bits of the nearest bfloat16, the one farther from zero of two.
 uint16_t nearest(float value) {
@@ -29,16 +31,16 @@ float valueOf(uint16_t bits) {
 }
 
 // What split_matmul.h says of a panel, element by element.
-std::vector<uint16_t> panelOf(const SplitColumns& columns) {
+std::vector<uint16_t> panelOf(const PanelColumns<float>& columns, int parts) {
     const int64_t steps = (columns.depth + kSplitDepth - 1) / kSplitDepth;
     std::vector<uint16_t> panel;
     for (int64_t step = 0; step < steps; ++step) {
-        for (int part = 0; part < columns.parts; ++part) {
+        for (int part = 0; part < parts; ++part) {
             for (int64_t row = 0; row < kSplitDepth / 2; ++row) {
                 for (int64_t i = 0; i < kTileColumns * 2; ++i) {
                     const int64_t k = step * kSplitDepth + row + i % 2 * (kSplitDepth / 2);
                     const bool isThere = i / 2 < columns.count && k < columns.depth;
-                    const float value = isThere ? columns.first[i / 2 * columns.depth + k] : 0.0F;
+                    const float value = isThere ? columns.first[i / 2 * columns.apart + k] : 0.0F;
                     const uint16_t first = nearest(value);
                     panel.push_back(part == 0 ? first : nearest(value - valueOf(first)));
                 }
@@ -54,18 +56,20 @@ TEST(SplitColumns, AreTheirPartsWithEachInstructionSet) {
     for (const int64_t depth : {1, 16, 31, 32, 33, 64, 100}) {
         for (const int64_t count : {int64_t{1}, int64_t{7}, kTileColumns}) {
             // Exactly as many, so that reading more is seen, by AddressSanitizer.
-            std::vector<float> weights(static_cast<size_t>(count * depth));
+            const int64_t apart = depth + depth % 3;
+            std::vector<float> weights(static_cast<size_t>((count - 1) * apart + depth));
             for (float& weight : weights) {
                 weight = random.real(-2.0F, 2.0F);
             }
             weights.back() = 0x1.01p0F;  // between two of bfloat16
             for (const int parts : {1, 2}) {
-                const SplitColumns columns = {
-                        .first = weights.data(), .count = count, .depth = depth, .parts = parts};
-                const std::vector<uint16_t> expected = panelOf(columns);
+                const PanelColumns<float> columns = {
+                        .first = weights.data(), .count = count, .apart = apart, .depth = depth};
+                const std::vector<uint16_t> expected = panelOf(columns, parts);
                 for (const cpu::InstructionSet set : cpu::availableInstructionSets()) {
                     std::vector<uint16_t> panel(expected.size(), 0xFFFF);
-                    cpu::splitColumns(columns, set, reinterpret_cast<std::byte*>(panel.data()));
+                    cpu::splitColumns(columns, parts, set,
+                                      reinterpret_cast<std::byte*>(panel.data()));
                     EXPECT_EQ(panel, expected) << toString(set) << ", " << count << " columns of "
                                                << depth << " in " << parts;
                 }

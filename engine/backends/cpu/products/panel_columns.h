@@ -28,7 +28,7 @@ struct PanelColumns {
 
 // For a loop that reads so many bytes of a column from `from` on: fetches those that it reads soon.
 // Processors see by themselves what is read in one piece, but not of as many columns by turns as a
-// panel has: without this, packing waits for each line.
+// panel has: without this, packing waits for each line. What lies behind memory does no harm.
 inline void fetchColumn(const void* from, int64_t bytes) {
     constexpr int64_t kAhead = 128;
     constexpr int64_t kLine = 64;

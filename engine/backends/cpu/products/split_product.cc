@@ -134,9 +134,9 @@ struct PackedSplitProduct {
                       biases + kTileColumns, 0.0F);
             splitColumns({.first = weights.data + channels.first * filter.depth(),
                           .count = channels.count,
-                          .depth = filter.depth(),
-                          .parts = parts},
-                         set, at + kTileColumns * sizeof(float));
+                          .apart = filter.depth(),
+                          .depth = filter.depth()},
+                         parts, set, at + kTileColumns * sizeof(float));
             at += splitPanelBytes(filter.paddedDepth(), parts);
         }
         return {};

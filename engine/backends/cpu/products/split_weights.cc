@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "engine/backends/cpu/products/panel_columns.h"
+#include "engine/backends/cpu/products/split_matmul.h"
 #include "engine/backends/cpu/products/split_weights.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,22 +23,22 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <int kParts>
 class SplitWeights {
   public:
-    static void split(const SplitColumns& columns, std::byte* to) {
+    static void split(const PanelColumns<float>& columns, std::byte* to) {
         auto* words = reinterpret_cast<uint32_t*>(to);
         const int64_t whole =
                 columns.count == kTileColumns ? columns.depth / kSplitDepth * kSplitDepth : 0;
         for (int64_t k = 0; k < whole; k += kSplitDepth, words += kParts * kTileWords) {
             for (int64_t lane = 0; lane < kTileColumns; ++lane) {
-                fetchColumn(columns.first + lane * columns.depth + k,
+                fetchColumn(columns.first + lane * columns.apart + k,
                             kSplitDepth * int64_t{sizeof(float)});
             }
-            splitStep(columns.first + k, columns.depth, words);
+            splitStep(columns.first + k, columns.apart, words);
         }
         for (int64_t k = whole; k < columns.depth; k += kSplitDepth, words += kParts * kTileWords) {
             float some[kTileColumns * kSplitDepth] = {};
             const int64_t count = std::min(kSplitDepth, columns.depth - k);
             for (int64_t lane = 0; lane < columns.count; ++lane) {
-                std::copy_n(columns.first + lane * columns.depth + k, count,
+                std::copy_n(columns.first + lane * columns.apart + k, count,
                             some + lane * kSplitDepth);
             }
             splitStep(some, kSplitDepth, words);
@@ -88,8 +89,8 @@ class SplitWeights {
 
 }  // namespace
 
-void splitPanel(const SplitColumns& columns, std::byte* to) {
-    if (columns.parts == 2) {
+void splitPanel(const PanelColumns<float>& columns, int parts, std::byte* to) {
+    if (parts == 2) {
         SplitWeights<2>::split(columns, to);
     } else {
         SplitWeights<1>::split(columns, to);
@@ -103,8 +104,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace halyard::engine::cpu {
 
-void splitColumns(const SplitColumns& columns, InstructionSet set, std::byte* to) {
-    HALYARD_CPU_CHOOSE(set, splitPanel)(columns, to);
+void splitColumns(const PanelColumns<float>& columns, int parts, InstructionSet set,
+                  std::byte* to) {
+    HALYARD_CPU_CHOOSE(set, splitPanel)(columns, parts, to);
 }
 
 }  // namespace halyard::engine::cpu
