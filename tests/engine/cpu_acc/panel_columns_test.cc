@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/half.h"
 #include "tests/engine/reference/random_values.h"
@@ -81,6 +83,18 @@ TEST(PanelColumns, MayBeBfloats) {
         cpu::layPanel(columns, true, set, lanes, reinterpret_cast<float*>(panel.data()));
         EXPECT_EQ(panel, expected);
     });
+}
+
+TEST(PanelChannels, EndWithTheirGroup) {
+    const cpu::ProductFilter filter = {.channels = 20, .groups = 2};
+    const auto channels = [&](int64_t panel) {
+        const cpu::PanelChannels of = cpu::panelChannels(filter, 8, panel);
+        return std::pair(of.first, of.count);
+    };
+    EXPECT_EQ(channels(0), std::pair(int64_t{0}, int64_t{8}));
+    EXPECT_EQ(channels(1), std::pair(int64_t{8}, int64_t{2}));
+    EXPECT_EQ(channels(2), std::pair(int64_t{10}, int64_t{8}));
+    EXPECT_EQ(channels(3), std::pair(int64_t{18}, int64_t{2}));
 }
 
 }  // namespace
