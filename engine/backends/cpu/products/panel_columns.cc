@@ -44,8 +44,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace halyard::engine::cpu {
 
-void layFloats(const PanelColumns<float>& columns, InstructionSet set, float* to) {
-    HALYARD_CPU_CHOOSE(set, layFloatColumns)(columns, to);
+void layFloats(const PanelColumns<float>& columns, InstructionSet set, int64_t lanes, float* to) {
+    // A program can be built for processors that this one is not.
+    if (isAvailable(set)) {
+        HALYARD_CPU_CHOOSE(set, layFloatColumns)(columns, to);
+    } else {
+        layColumns(columns, 0, lanes, to, std::identity());
+    }
 }
 
 }  // namespace halyard::engine::cpu

@@ -59,8 +59,9 @@ void layColumns(const PanelColumns<T>& columns, int64_t begin, int64_t lanes, To
     }
 }
 
-// All of them, as they are, by vectors: there are as many lanes as floatMatmul(set) has.
-void layFloats(const PanelColumns<float>& columns, InstructionSet set, float* to);
+// All of them, as they are, by vectors where this processor has those of `set`; there are as many
+// lanes as floatMatmul(set) has.
+void layFloats(const PanelColumns<float>& columns, InstructionSet set, int64_t lanes, float* to);
 
 // What a panel of floatMatmul(set) has behind its biases, which begins at `to`, as floats or as
 // bfloat16; `lanes` are the form's.
@@ -75,7 +76,7 @@ void layPanel(const PanelColumns<T>& columns, bool bfloats, InstructionSet set, 
         std::fill_n(elements + columns.depth * lanes, columns.depth % 2 == 0 ? 0 : lanes,
                     uint16_t{0});
     } else if constexpr (std::is_same_v<T, float>) {
-        layFloats(columns, set, to);
+        layFloats(columns, set, lanes, to);
     } else {
         layColumns(columns, 0, lanes, to, [](T element) { return toReal(element); });
     }

@@ -111,14 +111,13 @@ class ShapedSplitProduct final : public UnitKernel {
 
 // The panels of split_matmul.h.
 struct PackedSplitProduct {
-    InstructionSet set = InstructionSet::PORTABLE;
     ProductFilter filter;  // without gaps
     int32_t parts = 2;
     ConstantSource<float> weights;
     ConstantSource<float> bias;
 
     static constexpr std::string_view kName = "product of split floats";
-    HALYARD_FIELDS(set, filter, parts, weights, bias)
+    HALYARD_FIELDS(filter, parts, weights, bias)
 
     int64_t panels() const { return kTilePanels.panels(filter.groupChannels()) * filter.groups; }
     Result<size_t> bytes() const {
@@ -136,7 +135,7 @@ struct PackedSplitProduct {
                           .count = channels.count,
                           .apart = filter.depth(),
                           .depth = filter.depth()},
-                         parts, set, at + kTileColumns * sizeof(float));
+                         parts, bestInstructionSet(), at + kTileColumns * sizeof(float));
             at += splitPanelBytes(filter.paddedDepth(), parts);
         }
         return {};
@@ -292,7 +291,6 @@ Result<std::unique_ptr<const StepKernel>> compileSplitProduct(ProductDefinition 
                                                               InstructionSet set) {
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
                              arguments.constants.add(PackedSplitProduct{
-                                     .set = set,
                                      .filter = withoutGaps(definition.filter, kSplitDepth),
                                      .parts = parts.right,
                                      .weights = constantOf<float>(arguments, 1),

@@ -22,8 +22,8 @@ namespace halyard::engine::cpu {
 Result<std::optional<SplitParts>> splitPartsOf(const ProductDefinition& definition,
                                                const KernelArguments& arguments);
 
-// Weights are split by, and the kernel is named after, `set`. Where `parts` has one of the right
-// matrix, the weights are bfloat16.
+// The kernel is named after `set`. Where `parts` has one of the right matrix, the weights are
+// bfloat16.
 Result<std::unique_ptr<const StepKernel>> compileSplitProduct(ProductDefinition definition,
                                                               const KernelArguments& arguments,
                                                               const SplitMatmul& form,

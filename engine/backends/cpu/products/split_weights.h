@@ -12,7 +12,7 @@
 namespace halyard::engine::cpu {
 
 // Writes what a panel has of the columns, at most kTileColumns, behind its biases: in one part or
-// two, and with all instruction sets the same.
+// two, and with all instruction sets, of those that are available, the same.
 void splitColumns(const PanelColumns<float>& columns, int parts, InstructionSet set, std::byte* to);
 
 }  // namespace halyard::engine::cpu

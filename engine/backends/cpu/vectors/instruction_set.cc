@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -132,6 +133,11 @@ std::span<const InstructionSet> availableInstructionSets() {
     static const auto* const available = new std::vector<InstructionSet>(
             withTiles(withoutTiles(), processorHasTiles(), askForTiles));
     return *available;
+}
+
+bool isAvailable(InstructionSet set) {
+    const std::span<const InstructionSet> available = availableInstructionSets();
+    return std::ranges::find(available, set) != available.end();
 }
 
 std::vector<InstructionSet> withTiles(std::vector<InstructionSet> sets, bool processorHasTiles,

@@ -46,6 +46,7 @@ Result<InstructionSet> parseInstructionSet(std::string_view name);
 InstructionSet bestInstructionSet();
 // All that it can run, the best last.
 std::span<const InstructionSet> availableInstructionSets();
+bool isAvailable(InstructionSet set);
 
 // The sets, and AVX512_AMX with them if they have all else that its kernels use, the processor has
 // such tiles and ask() gives 0 for the system's permission; else it gives an error of errno's.
