@@ -49,7 +49,7 @@ std::unique_ptr<const Backend> emulated(InstructionSet set, cpu::SplitParts part
     return std::make_unique<cpu_test::ProductsAlone>(
             set, [set, parts](cpu::ProductDefinition definition, const KernelArguments& own) {
                 return cpu::compileSplitProduct(std::move(definition), own,
-                                                cpu::emulatedSplitMatmul(set), parts, set);
+                                                cpu::emulatedSplitMatmul(set), parts, "emulated");
             });
 }
 

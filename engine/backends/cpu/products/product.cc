@@ -96,7 +96,8 @@ Result<std::unique_ptr<const StepKernel>> compileProduct(const ProductNode& node
             HALYARD_ASSIGN_OR_RETURN(const std::optional<SplitParts> parts,
                                      splitPartsOf(definition, arguments));
             if (parts.has_value()) {
-                return compileSplitProduct(std::move(definition), arguments, *split, *parts, set);
+                return compileSplitProduct(std::move(definition), arguments, *split, *parts,
+                                           toString(set));
             }
         }
         return compileFloatProduct(std::move(definition), arguments, set);

@@ -189,14 +189,14 @@ std::string nameOf(SplitParts parts) {
 
 class SplitProductKernel final : public StepKernel {
   public:
-    SplitProductKernel(const SplitMatmul& form, SplitParts parts, InstructionSet set,
+    SplitProductKernel(const SplitMatmul& form, SplitParts parts, std::string_view set,
                        ProductDefinition definition, PackedConstant panels)
         : mForm(form),
           mParts(parts),
           mDefinition(std::move(definition)),
           mPanels(panels),
           mName("acc::product_float " + std::string(form.tile) + " " + nameOf(parts) + " " +
-                std::string(toString(set)) + mDefinition.epilogue.name()) {}
+                std::string(set) + mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }
 
@@ -288,7 +288,7 @@ Result<std::unique_ptr<const StepKernel>> compileSplitProduct(ProductDefinition 
                                                               const KernelArguments& arguments,
                                                               const SplitMatmul& form,
                                                               SplitParts parts,
-                                                              InstructionSet set) {
+                                                              std::string_view set) {
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
                              arguments.constants.add(PackedSplitProduct{
                                      .filter = withoutGaps(definition.filter, kSplitDepth),

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "engine/backends/cpu/products/product_definition.h"
 #include "engine/backends/cpu/products/split_matmul.h"
@@ -22,11 +23,12 @@ namespace halyard::engine::cpu {
 Result<std::optional<SplitParts>> splitPartsOf(const ProductDefinition& definition,
                                                const KernelArguments& arguments);
 
-// The kernel is named after `set`. Where `parts` has one of the right matrix, the weights are
+// `set` is what the form is called by. Where `parts` has one of the right matrix, the weights are
 // bfloat16.
 Result<std::unique_ptr<const StepKernel>> compileSplitProduct(ProductDefinition definition,
                                                               const KernelArguments& arguments,
                                                               const SplitMatmul& form,
-                                                              SplitParts parts, InstructionSet set);
+                                                              SplitParts parts,
+                                                              std::string_view set);
 
 }  // namespace halyard::engine::cpu

@@ -20,6 +20,7 @@
 #include <hwy/highway.h>
 
 #include "engine/backends/cpu/products/split_matmul.h"
+#include "engine/backends/cpu/products/split_parts-inl.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -60,7 +61,7 @@ class SplitRows {
     SplitRows(const FloatBlock& matrix, int64_t depth, float* plain)
         : mMatrix(matrix),
           mDepth(depth),
-          mPlaneBytes(depth * int64_t{sizeof(uint16_t)}),
+          mPlaneWords(depth / 2),
           mRowBytes(splitRowBytes(depth, kLeft)),
           mPlain(plain) {}
 
@@ -123,8 +124,6 @@ class SplitRows {
     HWY_INLINE void splitStep(const float* from, int64_t count, std::byte* to, V& largest) const {
         const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
         const auto signs = hn::Set(kWords, 0x80000000U);
-        const auto upper = hn::Set(kWords, 0xFFFF0000U);
-        const auto half = hn::Set(kWords, 0x8000U);
         const auto loadSome = [&](int64_t at) {
             if constexpr (kLast) {
                 const int64_t there = std::clamp<int64_t>(count - at, 0, lanes);
@@ -135,26 +134,18 @@ class SplitRows {
             }
         };
         for (int64_t i = 0; i < kHalfStep; i += lanes) {
-            auto a = loadSome(i);
-            auto b = loadSome(kHalfStep + i);
+            const auto a = loadSome(i);
+            const auto b = loadSome(kHalfStep + i);
             const auto bits = hn::BitCast(kWords, a);
             const auto bits2 = hn::BitCast(kWords, b);
             largest = hn::Max(largest, hn::Max(hn::AndNot(signs, bits), hn::AndNot(signs, bits2)));
-            HALYARD_UNROLL
-            for (int part = 0; part < kLeft; ++part) {
-                const auto next = hn::And(hn::Add(hn::BitCast(kWords, a), half), upper);
-                const auto next2 = hn::And(hn::Add(hn::BitCast(kWords, b), half), upper);
-                hn::Store(hn::Or(hn::ShiftRight<16>(next), next2), kWords,
-                          reinterpret_cast<uint32_t*>(to + part * mPlaneBytes) + i);
-                a = hn::Sub(a, hn::BitCast(kFloats, next));
-                b = hn::Sub(b, hn::BitCast(kFloats, next2));
-            }
+            storeParts<kLeft>(a, b, mPlaneWords, reinterpret_cast<uint32_t*>(to) + i);
         }
     }
 
     const FloatBlock& mMatrix;
     const int64_t mDepth;
-    const int64_t mPlaneBytes;  // of one part of a row
+    const int64_t mPlaneWords;  // of one part of a row: of pairs
     const int64_t mRowBytes;    // of all of them, and a gap
     float* const mPlain;
 };

@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/products/split_weights.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 // Read for each instruction set.
+#include "engine/backends/cpu/products/split_parts-inl.h"
 #include "engine/backends/cpu/vectors/transposed_columns-inl.h"
 
 #include <algorithm>
@@ -47,10 +48,8 @@ class SplitWeights {
 
   private:
     using Floats = hn::CappedTag<float, kTileColumns>;
-    using Words = hn::RebindToUnsigned<Floats>;
     using Vector = hn::Vec<Floats>;
     static constexpr Floats kFloats = {};
-    static constexpr Words kWords = {};
     static constexpr int64_t kHalfStep = kSplitDepth / 2;
     static constexpr int64_t kTileWords = kTileBytes / int64_t{sizeof(uint32_t)};
 
@@ -65,26 +64,14 @@ class SplitWeights {
                 transposeColumns(kFloats, from + kHalfStep, apart, upper);
                 HALYARD_UNROLL
                 for (int64_t row = 0; row < kTransposedRows; ++row) {
-                    splitPairs(lower[row], upper[row], to + (k + row) * kTileColumns + lane);
+                    storeParts<kParts>(lower[row], upper[row], kTileWords,
+                                       to + (k + row) * kTileColumns + lane);
                 }
             }
         }
     }
 
     static int64_t lanes() { return static_cast<int64_t>(hn::Lanes(kFloats)); }
-
-    static HWY_INLINE void splitPairs(Vector a, Vector b, uint32_t* to) {
-        const auto upper = hn::Set(kWords, 0xFFFF0000U);
-        const auto half = hn::Set(kWords, 0x8000U);
-        HALYARD_UNROLL
-        for (int part = 0; part < kParts; ++part) {
-            const auto next = hn::And(hn::Add(hn::BitCast(kWords, a), half), upper);
-            const auto next2 = hn::And(hn::Add(hn::BitCast(kWords, b), half), upper);
-            hn::StoreU(hn::Or(hn::ShiftRight<16>(next), next2), kWords, to + part * kTileWords);
-            a = hn::Sub(a, hn::BitCast(kFloats, next));
-            b = hn::Sub(b, hn::BitCast(kFloats, next2));
-        }
-    }
 };
 
 }  // namespace
