@@ -36,8 +36,9 @@ FUZZ_SECONDS := 60
 FUZZ :=
 # More options for halyard bench: BENCH='--models mobilenet_v2'.
 BENCH :=
-# What test-fresh runs, and how: FRESH='--user demo arm64' as an ordinary user with sudo.
-FRESH := demo
+# What test-fresh runs, and how: FRESH='--on overlay' in a root as containers have it, FRESH='--user
+# demo arm64' as an ordinary user with sudo.
+FRESH :=
 space := $(subst ,, )
 workers = -n $(WORKERS) --dist loadfile
 selected = $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
@@ -162,7 +163,7 @@ test-arm64: programs arm64
 	@$(pytest) --no-sample tests/arm64
 
 # What is committed, on a bare Debian 12 that is made for it: everything is fetched and built anew,
-# which takes half an hour (tests/fresh.py).
+# which takes three quarters of an hour (tests/fresh.py).
 test-fresh:
 	@$(SYSTEM_PYTHON) tests/fresh.py $(FRESH)
 

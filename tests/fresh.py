@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the README's commands on a bare Debian 12: what debootstrap's smallest variant has, with
-make, git and certificates, and a clone of what is committed here, at a long path.
+"""Runs the README's commands on a bare Debian: what debootstrap's smallest variant has, with make,
+git and certificates, and a clone of what is committed here, at a long path.
 
-Usage: fresh.py [--user] [--root FOLDER] [--keep] [TARGET...]
+Usage: fresh.py [--on FORM] [--release NAME] [--user] [--root FOLDER] [--keep]
+                [--compiler-cache FOLDER] [TARGET...]
+
+What the root lies on is its form, as people have it:
+
+    chroot    a folder: "/" is in no table of mounts (the default)
+    overlay   overlayfs over a bare root, as Docker's and Podman's containers are
+    btrfs     a file system of its own in an image file
+    tmpfs     memory
 
 It takes root, by sudo if need be, and the network. All that is mounted is so in a namespace of its
 own, and every process runs in one: both are gone when this ends, however it ends. So is the root,
-unless --keep or --root says otherwise.
+unless --keep or --root says otherwise. With --compiler-cache, what ccache has in a folder of this
+machine need not be compiled again.
 
 The root has what makes this machine reach Debian's packages and PyPI, and nothing else of it: the
 mirror and proxies that apt is set to, the settings of pip (environment and files) with the
@@ -24,15 +33,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 HERE = Path(__file__).resolve()
 CHECKOUT = HERE.parents[1]
 RELEASE = "bookworm"
+# Of the image file, which takes up what is written into it alone.
+BTRFS_BYTES = 40 * 2**30
 MIRROR = "http://deb.debian.org/debian"
 PACKAGES = ("make", "git", "ca-certificates")
+TARGETS = ("demo", "test")
 USER = "newcomer"
 # Of the clone: longer than a Unix socket's name (108) or, on old kernels, a script's first line
 # (128) can be.
@@ -44,13 +57,16 @@ PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 
 def main() -> int:
     arguments = parse()
+    form = FORMS[arguments.on]
     if arguments.inside is not None:
-        return inside(arguments)
+        return inside(arguments, form)
     if os.geteuid() != 0:
         return as_root()
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, lambda number, _: sys.exit(128 + number))
-    install(["debootstrap", "debian-archive-keyring"])
+    if not form.stays and (arguments.keep or arguments.root is not None):
+        sys.exit(f"A root on {arguments.on} can't be kept: it is gone with its mount.")
+    install(["debootstrap", "debian-archive-keyring", *form.packages])
     if arguments.root is not None:
         root = arguments.root.resolve()
         root.mkdir(parents=True, exist_ok=True)
@@ -73,11 +89,18 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="fresh.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--on", choices=FORMS, default="chroot", help="what the root lies on")
+    parser.add_argument("--release", default=RELEASE, help=f"of Debian; {RELEASE} by default")
     parser.add_argument("--user", action="store_true", help="as an ordinary user who has sudo")
     parser.add_argument("--root", type=Path, help="make the root here, or go on with this one")
     parser.add_argument("--keep", action="store_true", help="leave the root there")
+    parser.add_argument(
+        "--compiler-cache", type=Path, metavar="FOLDER", help="of ccache, to be used and filled"
+    )
     parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("targets", nargs="*", default=["demo"], help="of make; `demo` by default")
+    parser.add_argument(
+        "targets", nargs="*", default=list(TARGETS), help="of make; `demo test` by default"
+    )
     return parser.parse_args()
 
 
@@ -131,42 +154,105 @@ def network_settings() -> dict[str, str]:
     return found
 
 
+# ---- what the root lies on ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Form:
+    """`mounted` is given the folder that all of it is in and the release, and makes a bare root
+    there the first time; what it returns is the root, mounted in this namespace."""
+
+    mounted: Callable[[Path, str], Path]
+    packages: tuple[str, ...] = ()  # of Debian, that making it takes
+    stays: bool = True
+
+
+def on_chroot(folder: Path, release: str) -> Path:
+    make_root(folder, release)
+    return folder
+
+
+def on_overlay(folder: Path, release: str) -> Path:
+    lower, upper, work, root = (folder / name for name in ("lower", "upper", "work", "root"))
+    for each in (lower, upper, work):
+        each.mkdir(exist_ok=True)
+    make_root(lower, release)
+    layers = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    mount(root, "-t", "overlay", "-o", layers, "overlay")
+    return root
+
+
+def on_btrfs(folder: Path, release: str) -> Path:
+    image, root = folder / "btrfs.img", folder / "root"
+    if not image.exists():
+        with image.open("wb") as file:
+            file.truncate(BTRFS_BYTES)
+        subprocess.run(["mkfs.btrfs", "--quiet", "--nodiscard", str(image)], check=True)
+    mount(root, "-t", "btrfs", "-o", "loop", str(image))
+    make_root(root, release)
+    return root
+
+
+def on_tmpfs(folder: Path, release: str) -> Path:
+    root = folder / "root"
+    mount(root, "-t", "tmpfs", "-o", "mode=755,size=90%", "tmpfs")
+    make_root(root, release)
+    return root
+
+
+FORMS = {
+    "chroot": Form(on_chroot),
+    "overlay": Form(on_overlay),
+    "btrfs": Form(on_btrfs, packages=("btrfs-progs",)),
+    "tmpfs": Form(on_tmpfs, stays=False),
+}
+
+
 # ---- in the namespaces --------------------------------------------------------------------------
 
 
-def inside(arguments: argparse.Namespace) -> int:
-    root: Path = arguments.inside
+def inside(arguments: argparse.Namespace, form: Form) -> int:
     start = time.monotonic()
-    if not (root / "usr/bin/make").exists():
-        make_root(root)
+    root = form.mounted(arguments.inside, arguments.release)
     mount_all(root)
     user = USER if arguments.user else "root"
     if arguments.user:
         make_user(root)
     clone = make_clone(root, user)
+    settings = {}
+    if arguments.compiler_cache is not None:
+        settings = mount_compiler_cache(root, user, arguments.compiler_cache.resolve(), clone)
     version = chrooted(root, "root", ["cat", "/etc/debian_version"], capture=True).stdout.strip()
-    say(f"Debian {version} at {root} ({seconds_since(start)} s); {user}'s clone: {clone}")
+    kind = chrooted(root, "root", ["stat", "-f", "-c", "%T", clone], capture=True).stdout.strip()
+    say(
+        f"Debian {version} in a root on {kind} ({arguments.on}) at {root} "
+        f"({seconds_since(start)} s); {user}'s clone: {clone}"
+    )
     for target in arguments.targets:
         start = time.monotonic()
         say(f"make {target}")
-        done = chrooted(root, user, ["make", "--no-print-directory", "-C", clone, target])
+        done = chrooted(
+            root, user, ["make", "--no-print-directory", "-C", clone, target], settings=settings
+        )
         say(f"make {target}: {seconds_since(start)} s, exit code {done.returncode}")
         if done.returncode != 0:
             return 1
     return 0
 
 
-def make_root(root: Path) -> None:
+def make_root(root: Path, release: str) -> None:
+    """None where one is there already."""
+    if (root / "usr/bin/make").exists():
+        return
     mirror = apt_mirror()
-    say(f"Making a {RELEASE} root with debootstrap from {mirror}")
+    say(f"Making a {release} root with debootstrap from {mirror}")
     command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}"]
-    with (root.parent / f"{root.name}.log").open("w") as log:
+    with tempfile.NamedTemporaryFile("r+") as log:
         done = subprocess.run(
-            [*command, RELEASE, str(root), mirror], stdout=log, stderr=subprocess.STDOUT
+            [*command, release, str(root), mirror], stdout=log, stderr=subprocess.STDOUT
         )
-    if done.returncode != 0:
-        sys.exit(Path(log.name).read_text()[-2000:])
-    Path(log.name).unlink()
+        if done.returncode != 0:
+            sys.exit(Path(log.name).read_text()[-2000:])
     settings = output("apt-config", "dump")
     kept = re.findall(
         r"^Acquire::(?:https?::Proxy|https?::Verify|Check-Valid-Until|Check-Date).*;$",
@@ -222,6 +308,17 @@ def mount(place: Path, *words: str) -> None:
     subprocess.run(["mount", *words, str(place)], check=True)
 
 
+def mount_compiler_cache(root: Path, user: str, folder: Path, clone: str) -> dict[str, str]:
+    """The settings with which ccache finds there what other clones' builds left: sources are told
+    by their paths from the build folder."""
+    there = "/var/cache/compiler"
+    folder.mkdir(parents=True, exist_ok=True)
+    mount(root / there[1:], "-o", "bind", str(folder))
+    if user != "root":
+        chrooted(root, "root", ["chmod", "-R", "a+rwX", there]).check_returncode()
+    return {"CCACHE_DIR": there, "CCACHE_BASEDIR": clone, "CCACHE_NOHASHDIR": "1"}
+
+
 def make_user(root: Path) -> None:
     if (root / "home" / USER).exists():
         return
@@ -266,7 +363,11 @@ def make_clone(root: Path, user: str) -> str:
 
 
 def chrooted(
-    root: Path, user: str, command: Sequence[str], capture: bool = False
+    root: Path,
+    user: str,
+    command: Sequence[str],
+    capture: bool = False,
+    settings: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     environment = {
         "HOME": "/root" if user == "root" else f"/home/{user}",
@@ -274,6 +375,7 @@ def chrooted(
         "TERM": os.environ.get("TERM", "dumb"),
         "USER": user,
         **network_settings(),
+        **(settings or {}),
     }
     return subprocess.run(
         ["chroot", f"--userspec={user}:{user}", str(root), *command],
