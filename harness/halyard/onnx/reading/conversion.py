@@ -18,8 +18,9 @@ from halyard.onnx.graph import packed
 from halyard.onnx.reading.file import model_of
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node, network_of
-from halyard.onnx.reading.operators import HANDLERS
+from halyard.onnx.reading.operators import OPERATORS
 from halyard.onnx.reading.quantities import quantization_of
+from halyard.onnx.reading.signatures import refusals
 from halyard.proto import halyard_pb2 as pb
 
 FORMAT = "ONNX"
@@ -32,6 +33,7 @@ def converted(content: bytes, path: Path) -> Conversion:
     model = model_of(content, path)
     try:
         network = network_of(model)
+        network.refused = refusals(network, OPERATORS)
         inputs, outputs = (_ends(network, names) for names in (network.inputs, network.outputs))
     except HalyardError as error:
         raise HalyardError(f"{path}: {error}") from error
@@ -102,13 +104,12 @@ class _Mapping:
                     self.unmapped[node.number] = Unmapped(node.label, reason)
 
     def _map(self, node: Node) -> None:
-        handler = HANDLERS.get(node.operator)
-        if handler is None:
-            raise NotExpressible("NNAPI has no operation for it, and none is composed")
+        if node.number in self.network.refused:
+            raise NotExpressible(self.network.refused[node.number])
         for name in (*node.inputs, *node.outputs):
             if name:
                 self.network.type(name)
-        handler(self.mapper, node)
+        OPERATORS[node.operator].handler(self.mapper, node)
 
     def part(self, order: Sequence[str], outputs: Sequence[str]) -> NnapiPart:
         """The finished model, whose inputs are in that order so far as it has them."""

@@ -69,23 +69,23 @@ class Node:
         return _read_by(self.proto) != {*self.proto.input}
 
     @cached_property
-    def _attributes(self) -> Mapping[str, Any]:
+    def attributes(self) -> Mapping[str, Any]:
         return {each.name: helper.get_attribute_value(each) for each in self.proto.attribute}
 
     def has(self, name: str) -> bool:
-        return name in self._attributes
+        return name in self.attributes
 
     def integer(self, name: str, default: int) -> int:
-        return int(self._attributes.get(name, default))
+        return int(self.attributes.get(name, default))
 
     def real(self, name: str, default: float) -> float:
-        return float(self._attributes.get(name, default))
+        return float(self.attributes.get(name, default))
 
     def integers(self, name: str, default: Sequence[int] = ()) -> list[int]:
-        return [int(value) for value in self._attributes.get(name, default)]
+        return [int(value) for value in self.attributes.get(name, default)]
 
     def word(self, name: str, default: str) -> str:
-        value = self._attributes.get(name, default)
+        value = self.attributes.get(name, default)
         return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
@@ -107,6 +107,8 @@ class Network:
     constants: dict[str, Array] = field(default_factory=dict)
     producers: dict[str, Node] = field(default_factory=dict)
     uses: dict[str, list[Node]] = field(default_factory=dict)
+    # Why nodes are not understood, by their numbers: no other looks into them.
+    refused: dict[int, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -130,11 +132,12 @@ class Network:
         return found
 
     def sole_use(self, name: str) -> Node | None:
-        """The only operator that reads the value, once, if nobody else wants it."""
+        """The only operator that reads the value, once, if nobody else wants it, and if it is
+        understood."""
         uses = self.uses.get(name, [])
         if len(uses) != 1 or name in self.outputs or list(uses[0].inputs).count(name) != 1:
             return None
-        return uses[0]
+        return None if uses[0].number in self.refused else uses[0]
 
 
 def network_of(model: ModelProto) -> Network:

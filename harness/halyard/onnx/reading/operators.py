@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which operator is mapped by what."""
+"""Which operator is mapped by what, and which versions, attributes and inputs of it are understood.
+
+Versions are those that the operator's schemas have in operator set 6 and later.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from halyard.onnx.reading import (
     activations,
@@ -18,78 +21,293 @@ from halyard.onnx.reading import (
     reshaping,
     resizing,
 )
-from halyard.onnx.reading.mapper import Mapper
-from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.signatures import MANY, Operator, Signature, only, operator, since
 
-# NotExpressible says what it is that NNAPI has no word for.
-Handler = Callable[[Mapper, Node], None]
+_TRAINING = "it is in training mode"
+# Versions of what reshapes, which differ in types alone.
+_RESHAPING = (13, 21, 23, 24, 25)
+_WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
+_NO_BROADCAST = only(0, why="it broadcasts along an axis of its own, which is not understood")
+_BLOCKS = only(0, why="it has a scale for each block")
+# Of cubic interpolation, and of cutting a region out, which are not mapped.
+_OTHER_MODES = ("cubic_coeff_a", "exclude_outside", "extrapolation_value")
+_SAMPLING = ("coordinate_transformation_mode", "nearest_mode")
+_MODES = only("nearest", "linear", why="it is of mode {value}")
 
-HANDLERS: Mapping[str, Handler] = {
-    **dict.fromkeys(("Add", "Div", "Mul", "Sub"), elementwise.arithmetic),
-    **dict.fromkeys(("Max", "Mean", "Min", "Sum"), elementwise.chain),
-    **dict.fromkeys(
-        ("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or"),
-        elementwise.pair,
-    ),
-    **dict.fromkeys(("Abs", "Exp", "Floor", "Log", "Neg", "Not", "Sin", "Sqrt"), elementwise.unary),
-    "Cast": elementwise.conversion,
-    "Pow": elementwise.power,
-    "Reciprocal": elementwise.reciprocal,
-    "Where": elementwise.where,
-    "Ceil": composed.ceil,
-    "Cos": composed.cosine,
-    "Round": composed.rounded,
-    "Sign": composed.sign,
-    "Trilu": composed.triangle,
-    **dict.fromkeys(("Clip", "Relu"), activations.clip),
-    "Elu": activations.elu,
-    "Erf": activations.erf,
-    "Gelu": activations.gelu,
-    "HardSigmoid": activations.hard_sigmoid,
-    "HardSwish": activations.hard_swish,
-    "LeakyRelu": activations.leaky_relu,
-    **dict.fromkeys(("LogSoftmax", "Softmax"), activations.softmax),
-    "Mish": activations.mish,
-    "PRelu": activations.prelu,
-    "Sigmoid": activations.sigmoid,
-    "Softplus": activations.softplus,
-    "Tanh": activations.tanh,
-    "BatchNormalization": convolution.batch_normalization,
-    "Conv": convolution.convolution,
-    "ConvTranspose": convolution.transposed_convolution,
-    "Gemm": matrices.gemm,
-    "MatMul": matrices.matmul,
-    "InstanceNormalization": normalizing.instance_normalization,
-    "LayerNormalization": normalizing.layer_normalization,
-    **dict.fromkeys(("AveragePool", "MaxPool"), pooling.pooling),
-    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), pooling.global_pooling),
-    "DequantizeLinear": quantizing.dequantize,
-    "QuantizeLinear": quantizing.quantize,
-    **dict.fromkeys(
-        (
-            "ReduceL1",
-            "ReduceL2",
-            "ReduceMax",
-            "ReduceMean",
-            "ReduceMin",
-            "ReduceProd",
-            "ReduceSum",
-            "ReduceSumSquare",
+
+def _pair(*versions: int) -> tuple[Signature, ...]:
+    """Of two inputs that are broadcast against each other, from operator set 7 on as numpy does."""
+    return (
+        since(min(versions[0], 6), inputs=2, ignores=["axis"], broadcast=_NO_BROADCAST),
+        since(*versions[1:], inputs=2),
+    )
+
+
+def _reduction(*versions: int) -> tuple[Signature, ...]:
+    """Whose axes are an attribute before version 18."""
+    return (
+        since(*(each for each in versions if each < 18), reads=["axes", "keepdims"]),
+        since(
+            *(each for each in versions if each >= 18),
+            inputs=2,
+            reads=["keepdims", "noop_with_empty_axes"],
         ),
-        reductions.reduction,
+    )
+
+
+_BATCH_NORMALIZATION = (
+    since(
+        6,
+        inputs=5,
+        reads=["epsilon"],
+        ignores=["momentum"],
+        is_test=only(1, why=_TRAINING),
+        spatial=only(1),
     ),
-    **dict.fromkeys(("ArgMax", "ArgMin"), reductions.largest_place),
-    "TopK": reductions.largest,
-    "Concat": reshaping.concatenation,
-    "DepthToSpace": reshaping.depth_to_space,
-    **dict.fromkeys(("Dropout", "Identity"), reshaping.identity),
-    **dict.fromkeys(("Expand", "Tile"), reshaping.tile),
-    **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), reshaping.reshape),
-    "Gather": reshaping.gather,
-    "Pad": reshaping.pad,
-    "Slice": reshaping.slicing,
-    "SpaceToDepth": reshaping.space_to_depth,
-    "Split": reshaping.split,
-    "Transpose": reshaping.transpose,
-    **dict.fromkeys(("Resize", "Upsample"), resizing.resize),
+    since(7, inputs=5, reads=["epsilon"], ignores=["momentum"], spatial=only(1)),
+    since(9, inputs=5, reads=["epsilon"], ignores=["momentum"]),
+    since(
+        14,
+        15,
+        inputs=5,
+        reads=["epsilon"],
+        ignores=["momentum"],
+        training_mode=only(0, why=_TRAINING),
+    ),
+)
+_RESIZE = (
+    since(10, inputs=2, mode=_MODES),
+    since(11, 13, inputs=4, reads=_SAMPLING, ignores=_OTHER_MODES, mode=_MODES),
+    since(
+        18,
+        19,
+        inputs=4,
+        reads=[*_SAMPLING, "axes", "keep_aspect_ratio_policy"],
+        ignores=_OTHER_MODES,
+        mode=_MODES,
+        antialias=only(0, why="it smooths what it makes smaller, which NNAPI does not"),
+    ),
+)
+
+OPERATORS: Mapping[str, Operator] = {
+    # Element by element.
+    "Abs": operator(elementwise.unary, since(6, 13)),
+    "Add": operator(elementwise.arithmetic, *_pair(6, 7, 13, 14)),
+    "And": operator(elementwise.pair, *_pair(1, 7)),
+    "Cast": operator(
+        elementwise.conversion,
+        since(6, 9, 13, reads=["to"]),
+        # Of types that NNAPI has not.
+        since(19, 21, 23, reads=["to"], ignores=["saturate"]),
+        since(24, 25, 28, reads=["to"], ignores=["round_mode", "saturate"]),
+    ),
+    "Ceil": operator(composed.ceil, since(6, 13)),
+    "Clip": operator(activations.clip, since(6, reads=["max", "min"]), since(11, 12, 13, inputs=3)),
+    "Cos": operator(composed.cosine, since(7, 22)),
+    "Div": operator(elementwise.arithmetic, *_pair(6, 7, 13, 14)),
+    "Elu": operator(activations.elu, since(6, 22, reads=["alpha"])),
+    "Equal": operator(elementwise.pair, *_pair(1, 7, 11, 13, 19)),
+    "Erf": operator(activations.erf, since(9, 13)),
+    "Exp": operator(elementwise.unary, since(6, 13)),
+    "Floor": operator(elementwise.unary, since(6, 13)),
+    "Gelu": operator(activations.gelu, since(20, approximate=only("none", "tanh"))),
+    "Greater": operator(elementwise.pair, *_pair(1, 7, 9, 13)),
+    "GreaterOrEqual": operator(elementwise.pair, since(12, 16, inputs=2)),
+    "HardSigmoid": operator(activations.hard_sigmoid, since(6, 22, reads=["alpha", "beta"])),
+    "HardSwish": operator(activations.hard_swish, since(14, 22)),
+    "LeakyRelu": operator(activations.leaky_relu, since(6, 16, reads=["alpha"])),
+    "Less": operator(elementwise.pair, *_pair(1, 7, 9, 13)),
+    "LessOrEqual": operator(elementwise.pair, since(12, 16, inputs=2)),
+    "Log": operator(elementwise.unary, since(6, 13)),
+    "LogSoftmax": operator(activations.softmax, since(1, 11, 13, reads=["axis"])),
+    "Max": operator(elementwise.chain, since(6, 8, 12, 13, inputs=MANY)),
+    "Mean": operator(elementwise.chain, since(6, 8, 13, inputs=MANY)),
+    "Min": operator(elementwise.chain, since(6, 8, 12, 13, inputs=MANY)),
+    "Mish": operator(activations.mish, since(18, 22)),
+    "Mul": operator(elementwise.arithmetic, *_pair(6, 7, 13, 14)),
+    "Neg": operator(elementwise.unary, since(6, 13)),
+    "Not": operator(elementwise.unary, since(1)),
+    "Or": operator(elementwise.pair, *_pair(1, 7)),
+    "Pow": operator(elementwise.power, *_pair(1, 7, 12, 13, 15)),
+    # Before version 7 a slope is one for each channel.
+    "PRelu": operator(activations.prelu, since(7, 9, 16, inputs=2)),
+    "Reciprocal": operator(elementwise.reciprocal, since(6, 13)),
+    "Relu": operator(activations.clip, since(6, 13, 14)),
+    "Round": operator(composed.rounded, since(11, 22)),
+    "Sigmoid": operator(activations.sigmoid, since(6, 13)),
+    "Sign": operator(composed.sign, since(9, 13)),
+    "Sin": operator(elementwise.unary, since(7, 22)),
+    "Softmax": operator(activations.softmax, since(1, 11, 13, reads=["axis"])),
+    "Softplus": operator(activations.softplus, since(1, 22)),
+    "Sqrt": operator(elementwise.unary, since(6, 13)),
+    "Sub": operator(elementwise.arithmetic, *_pair(6, 7, 13, 14)),
+    "Sum": operator(elementwise.chain, since(6, 8, 13, inputs=MANY)),
+    "Tanh": operator(activations.tanh, since(6, 13)),
+    "Trilu": operator(composed.triangle, since(14, inputs=2, reads=["upper"])),
+    "Where": operator(elementwise.where, since(9, 16, inputs=3)),
+    # Convolutions, products, poolings, normalisations.
+    "AveragePool": operator(
+        pooling.pooling,
+        since(1, reads=["auto_pad", "kernel_shape", "pads", "strides"]),
+        since(7, reads=["auto_pad", "count_include_pad", "kernel_shape", "pads", "strides"]),
+        since(
+            10,
+            11,
+            reads=["auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"],
+        ),
+        since(19, 22, reads=["ceil_mode", "count_include_pad", *_WINDOW]),
+    ),
+    "BatchNormalization": operator(convolution.batch_normalization, *_BATCH_NORMALIZATION),
+    "Conv": operator(
+        convolution.convolution, since(1, 11, 22, inputs=3, reads=["group", *_WINDOW])
+    ),
+    "ConvTranspose": operator(
+        convolution.transposed_convolution,
+        since(1, 11, 22, inputs=3, reads=["group", "output_padding", "output_shape", *_WINDOW]),
+    ),
+    "Gemm": operator(
+        matrices.gemm,
+        since(6, inputs=3, reads=["alpha", "beta", "transA", "transB"], ignores=["broadcast"]),
+        since(7, 9, 11, 13, inputs=3, reads=["alpha", "beta", "transA", "transB"]),
+    ),
+    "GlobalAveragePool": operator(pooling.global_pooling, since(1, 22)),
+    "GlobalMaxPool": operator(pooling.global_pooling, since(1, 22)),
+    "InstanceNormalization": operator(
+        normalizing.instance_normalization, since(6, 22, inputs=3, reads=["epsilon"])
+    ),
+    "LayerNormalization": operator(
+        normalizing.layer_normalization,
+        since(17, inputs=3, reads=["axis", "epsilon"], stash_type=only(1)),
+    ),
+    "MatMul": operator(matrices.matmul, since(1, 9, 13, inputs=2)),
+    "MaxPool": operator(
+        pooling.pooling,
+        since(1, reads=["auto_pad", "kernel_shape", "pads", "strides"]),
+        # The storage order is that of indices, which are not computed.
+        since(
+            8,
+            reads=["auto_pad", "kernel_shape", "pads", "strides"],
+            ignores=["storage_order"],
+        ),
+        since(10, 11, 12, 22, reads=["ceil_mode", *_WINDOW], ignores=["storage_order"]),
+    ),
+    # 8 bits.
+    "DequantizeLinear": operator(
+        quantizing.dequantize,
+        since(10, inputs=3),
+        since(13, 19, inputs=3, reads=["axis"]),
+        since(21, inputs=3, reads=["axis"], block_size=_BLOCKS),
+        since(23, 24, 25, 28, inputs=3, reads=["axis", "output_dtype"], block_size=_BLOCKS),
+    ),
+    "QuantizeLinear": operator(
+        quantizing.quantize,
+        since(10, inputs=3),
+        since(13, inputs=3, reads=["axis"]),
+        # What saturates or not are types that NNAPI has not.
+        since(19, inputs=3, reads=["axis"], ignores=["saturate"]),
+        since(
+            21,
+            inputs=3,
+            reads=["axis", "output_dtype"],
+            ignores=["saturate"],
+            block_size=_BLOCKS,
+        ),
+        since(
+            23,
+            24,
+            25,
+            28,
+            inputs=3,
+            reads=["axis", "output_dtype"],
+            ignores=["saturate"],
+            block_size=_BLOCKS,
+            precision=only(0, 1),
+        ),
+    ),
+    # Reductions.
+    "ArgMax": operator(
+        reductions.largest_place,
+        since(1, 11, reads=["axis", "keepdims"]),
+        since(12, 13, reads=["axis", "keepdims", "select_last_index"]),
+    ),
+    "ArgMin": operator(
+        reductions.largest_place,
+        since(1, 11, reads=["axis", "keepdims"]),
+        since(12, 13, reads=["axis", "keepdims", "select_last_index"]),
+    ),
+    "ReduceL1": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
+    "ReduceL2": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
+    "ReduceMax": operator(reductions.reduction, *_reduction(1, 11, 12, 13, 18, 20)),
+    "ReduceMean": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
+    "ReduceMin": operator(reductions.reduction, *_reduction(1, 11, 12, 13, 18, 20)),
+    "ReduceProd": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
+    "ReduceSum": operator(
+        reductions.reduction,
+        since(1, 11, reads=["axes", "keepdims"]),
+        since(13, inputs=2, reads=["keepdims", "noop_with_empty_axes"]),
+    ),
+    "ReduceSumSquare": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
+    "TopK": operator(
+        reductions.largest,
+        since(1, outputs=2, reads=["axis", "k"]),
+        since(10, inputs=2, outputs=2, reads=["axis"]),
+        # Where no order is asked for, that of size will do.
+        since(11, 24, inputs=2, outputs=2, reads=["axis", "largest"], ignores=["sorted"]),
+    ),
+    # What moves elements.
+    "Concat": operator(reshaping.concatenation, since(4, 11, 13, inputs=MANY, reads=["axis"])),
+    "DepthToSpace": operator(
+        reshaping.depth_to_space,
+        since(1, reads=["blocksize"]),
+        since(11, 13, 28, reads=["blocksize"], mode=only("DCR", "CRD")),
+    ),
+    "Dropout": operator(
+        reshaping.identity,
+        since(6, ignores=["ratio"], is_test=only(1, why=_TRAINING)),
+        since(7, 10, ignores=["ratio"]),
+        since(12, 13, 22, inputs=3, ignores=["seed"]),
+    ),
+    "Expand": operator(reshaping.tile, since(8, 13, inputs=2)),
+    "Flatten": operator(reshaping.reshape, since(1, 9, 11, *_RESHAPING, reads=["axis"])),
+    "Gather": operator(reshaping.gather, since(1, 11, 13, inputs=2, reads=["axis"])),
+    "Identity": operator(reshaping.identity, since(1, 14, 16, 19, *_RESHAPING)),
+    "Pad": operator(
+        reshaping.pad,
+        since(2, reads=["mode", "pads", "value"]),
+        since(11, 13, inputs=3, reads=["mode"]),
+        since(18, 19, 21, 23, 24, 25, inputs=4, reads=["mode"]),
+    ),
+    "Reshape": operator(
+        reshaping.reshape,
+        since(5, 13, inputs=2),
+        since(14, 19, 21, 23, 24, 25, inputs=2, reads=["allowzero"]),
+    ),
+    "Resize": operator(resizing.resize, *_RESIZE),
+    "Slice": operator(
+        reshaping.slicing,
+        since(1, reads=["axes", "ends", "starts"]),
+        since(10, 11, 13, inputs=5),
+    ),
+    "SpaceToDepth": operator(
+        reshaping.space_to_depth,
+        since(1, 13, reads=["blocksize"]),
+        since(28, reads=["blocksize"], mode=only("DCR")),
+    ),
+    "Split": operator(
+        reshaping.split,
+        since(2, 11, outputs=MANY, reads=["axis", "split"]),
+        since(13, inputs=2, outputs=MANY, reads=["axis"]),
+        since(18, inputs=2, outputs=MANY, reads=["axis", "num_outputs"]),
+    ),
+    "Squeeze": operator(
+        reshaping.reshape, since(1, 11, reads=["axes"]), since(*_RESHAPING, inputs=2)
+    ),
+    "Tile": operator(reshaping.tile, since(6, 13, inputs=2)),
+    "Transpose": operator(reshaping.transpose, since(1, *_RESHAPING, reads=["perm"])),
+    "Unsqueeze": operator(
+        reshaping.reshape, since(1, 11, reads=["axes"]), since(*_RESHAPING, inputs=2)
+    ),
+    "Upsample": operator(
+        resizing.resize, since(7, reads=["scales"], mode=_MODES), since(9, inputs=2, mode=_MODES)
+    ),
 }

@@ -56,14 +56,13 @@ def quantization_of(network: Network, name: str) -> Quantization:
     """Of a tensor of bytes: as it was quantised, or else as it is read. NotExpressible where
     neither says, or both do and differ."""
     found = []
-    producer = network.producers.get(name)
-    if producer is not None and producer.operator == "QuantizeLinear":
+    producer = _understood(network, network.producers.get(name), "QuantizeLinear")
+    if producer is not None:
         found.append(_described(network, producer))
-    found += [
-        _described(network, use)
-        for use in network.uses.get(name, [])
-        if use.operator == "DequantizeLinear" and use.input(0) == name
-    ]
+    for each in network.uses.get(name, []):
+        use = _understood(network, each, "DequantizeLinear")
+        if use is not None and use.input(0) == name:
+            found.append(_described(network, use))
     if not found:
         raise NotExpressible(f"{name!r} are bytes that no operator says the scale of")
     if any(each != found[0] for each in found):
@@ -71,10 +70,17 @@ def quantization_of(network: Network, name: str) -> Quantization:
     return found[0]
 
 
+def _understood(network: Network, node: Node | None, operator: str) -> Node | None:
+    """The node if it is such an operator, and one that is understood."""
+    if node is None or node.operator != operator or node.number in network.refused:
+        return None
+    return node
+
+
 def source_of(network: Network, name: str) -> str | None:
     """The 8-bit tensor that a real one is made of, where it is one that NNAPI has a type for."""
-    producer = network.producers.get(name)
-    if producer is None or producer.operator != "DequantizeLinear":
+    producer = _understood(network, network.producers.get(name), "DequantizeLinear")
+    if producer is None:
         return None
     source = producer.input(0)
     try:
@@ -86,12 +92,12 @@ def source_of(network: Network, name: str) -> str | None:
 
 def weights_of(network: Network, name: str) -> Weights | None:
     """The whole numbers that a constant was dequantised from."""
-    node = network.producers.get(name)
-    if node is None or node.operator != "DequantizeLinear" or name not in network.constants:
+    node = _understood(network, network.producers.get(name), "DequantizeLinear")
+    if node is None or name not in network.constants:
         return None
     values = network.constants[node.input(0)]
     scales, zero_points = _parameters(network, node)
-    if scales.ndim > 1 or node.integer("block_size", 0):
+    if scales.ndim > 1:
         return None
     axis = node.integer("axis", 1) % max(values.ndim, 1)
     if scales.size > 1 and scales.size != values.shape[axis]:

@@ -27,8 +27,8 @@ def _moving(mapper: Mapper, node: Node, inputs: Sequence[str]) -> Plan:
 
 def identity(mapper: Mapper, node: Node) -> None:
     """Dropout too, which does nothing outside of training."""
-    if any(mapper.network.uses.get(name) for name in node.outputs[1:]):
-        raise NotExpressible("its mask is read")
+    if node.input(2) and mapper.known(node.input(2), "training mode").any():
+        raise NotExpressible("it is in training mode")
     mapper.alias(node.outputs[0], node.input(0))
 
 
