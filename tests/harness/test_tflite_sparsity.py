@@ -114,17 +114,5 @@ def test_a_small_file_is_no_large_tensor() -> None:
     graph, output = _layer()
     model = graph.model(output)
     model.subgraphs[0].tensors[2].shape = [2**14, 2**14]
-    with pytest.raises(HalyardError, match="many times the file without its gaps"):
-        tflite.read_conversion(packed(model), Path("spoilt.tflite"))
-
-
-def test_tensors_that_share_a_buffer_are_not_copied_without_end() -> None:
-    graph, output = _layer()
-    shared = graph.constant(np.zeros(2**14), "float32")
-    for _ in range(500):
-        graph.tensor((2**14,))
-    model = graph.model(output)
-    for tensor in model.subgraphs[0].tensors[shared:]:
-        tensor.buffer = model.subgraphs[0].tensors[shared].buffer
-    with pytest.raises(HalyardError, match="share so many buffers that they come to"):
+    with pytest.raises(HalyardError, match="filled up with zeros, would come to"):
         tflite.read_conversion(packed(model), Path("spoilt.tflite"))

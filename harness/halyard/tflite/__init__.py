@@ -11,6 +11,7 @@ from typing import Any
 
 from halyard.errors import HalyardError, PackageMissing
 from halyard.model import Conversion
+from halyard.model.budget import Budget
 from halyard.proto import halyard_pb2 as pb
 
 __all__ = ["read", "read_conversion", "write"]
@@ -34,7 +35,7 @@ def read(content: bytes) -> Any:
     except ImportError as error:
         raise _missing("read", error) from error
     try:
-        return unpacked(content)
+        return unpacked(content, Budget(len(content)))
     except ValueError as error:
         raise HalyardError(f"this is no .tflite file: {error}") from error
 

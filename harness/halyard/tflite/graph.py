@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flatbuffers
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
+from halyard.model.budget import Budget, OverBudget
+
 _VERSION = 3
 _FILE_IDENTIFIER = b"TFL3"
 # Buffers start at multiples of this in the file, so that a runtime can use them where they are.
 _BUFFER_ALIGNMENT = 16
-
-# Of a model of a thousand layers there are some ten thousand.
-_MAX_TABLES = 200_000
 
 # An optional tensor that is left away.
 OMITTED = -1
@@ -187,13 +186,16 @@ def _aligned(buffer: Any) -> Any:
     return made(_AlignedBuffer, **vars(buffer))
 
 
-def unpacked(content: bytes) -> Any:
-    """The schema.ModelT of a file. ValueError where it can be none."""
+def unpacked(content: bytes, budget: Budget) -> Any:
+    """The schema.ModelT of a file, whose vectors of numbers are views of `content`. ValueError
+    where it can be none, OverBudget where it would come to far more than it is."""
     if content[4:8] != _FILE_IDENTIFIER:
         raise ValueError("it does not begin like one")
     try:
-        _check_extent(schema.Model.GetRootAs(content), len(content))
+        _take_tables(schema.Model.GetRootAs(content), budget)
         return schema.ModelT.InitFromPackedBuf(content)
+    except OverBudget as error:
+        raise ValueError(str(error)) from error
     # What flatbuffers stumbles over first: it checks nothing.
     except struct.error as error:
         raise ValueError(
@@ -203,30 +205,66 @@ def unpacked(content: bytes) -> Any:
         raise ValueError(f"it is damaged: {error}") from error
 
 
-def _check_extent(model: Any, size: int) -> None:
-    """ValueError for a file that becomes far more than it is: tables that it names over and over,
-    each of which would be an object, with texts of its own."""
-    tables = model.OperatorCodesLength() + model.BuffersLength() + model.MetadataLength()
-    tables += model.SubgraphsLength() + model.SignatureDefsLength()
-    _check_tables(tables)
+# Options that have texts of their own, which are copied for each operator that names them.
+OPTION_TEXTS: Mapping[str, Sequence[str]] = {
+    "StablehloCustomCallOptions": ("CallTargetName", "BackendConfig"),
+    "VarHandleOptions": ("Container", "SharedName"),
+    "StableHLOCompositeOptions": ("Name",),
+}
+_OPTION_NAMES = {
+    (field, code): name
+    for field, union in (
+        ("BuiltinOptions", schema.BuiltinOptions),
+        ("BuiltinOptions2", schema.BuiltinOptions2),
+    )
+    for name, code in vars(union).items()
+    if name in OPTION_TEXTS
+}
+
+
+def _take_tables(model: Any, budget: Budget) -> None:
+    """A file may name a table over and over, each time an object with texts of its own."""
+    take = budget.take_objects
+    take(model.OperatorCodesLength() + model.BuffersLength() + model.MetadataLength())
+    take(model.SubgraphsLength() + model.SignatureDefsLength())
     for graph in map(model.Subgraphs, range(model.SubgraphsLength())):
-        tables += graph.TensorsLength() + graph.OperatorsLength()
-        _check_tables(tables)
+        take(graph.TensorsLength() + graph.OperatorsLength())
     for signature in map(model.SignatureDefs, range(model.SignatureDefsLength())):
-        tables += signature.InputsLength() + signature.OutputsLength()
-        _check_tables(tables)
-    text = 0
+        take(signature.InputsLength() + signature.OutputsLength())
+
+    def text(given: bytes | None) -> None:
+        budget.take_bytes(len(given or b""), "its texts")
+
+    for code in map(model.OperatorCodes, range(model.OperatorCodesLength())):
+        text(code.CustomCode())
+    for metadata in map(model.Metadata, range(model.MetadataLength())):
+        text(metadata.Name())
+    for signature in map(model.SignatureDefs, range(model.SignatureDefsLength())):
+        text(signature.SignatureKey())
+        for count, entry in (
+            (signature.InputsLength(), signature.Inputs),
+            (signature.OutputsLength(), signature.Outputs),
+        ):
+            for each in map(entry, range(count)):
+                text(each.Name())
     for graph in map(model.Subgraphs, range(model.SubgraphsLength())):
+        text(graph.Name())
         for tensor in map(graph.Tensors, range(graph.TensorsLength())):
             sparsity = tensor.Sparsity()
-            tables += tensor.VariantTensorsLength()
-            tables += sparsity.DimMetadataLength() if sparsity is not None else 0
-            _check_tables(tables)
-            text += len(tensor.Name() or b"")
-            if text > 4 * size:
-                raise ValueError("the names of its tensors are longer than the file")
+            take(tensor.VariantTensorsLength())
+            take(sparsity.DimMetadataLength() if sparsity is not None else 0)
+            text(tensor.Name())
+        for operator in map(graph.Operators, range(graph.OperatorsLength())):
+            _take_option_texts(operator, text)
 
 
-def _check_tables(count: int) -> None:
-    if count > _MAX_TABLES:
-        raise ValueError(f"it has {count} tables, and no model has more than {_MAX_TABLES}")
+def _take_option_texts(operator: Any, text: Callable[[bytes | None], None]) -> None:
+    for field in ("BuiltinOptions", "BuiltinOptions2"):
+        name = _OPTION_NAMES.get((field, getattr(operator, f"{field}Type")()))
+        table = getattr(operator, field)()
+        if name is None or table is None:
+            continue
+        options = getattr(schema, name)()
+        options.Init(table.Bytes, table.Pos)
+        for each in OPTION_TEXTS[name]:
+            text(getattr(options, each)())

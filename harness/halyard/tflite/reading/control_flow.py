@@ -60,6 +60,11 @@ def _subgraph(mapper: Mapper, index: int, inputs: tuple[int, ...], outputs: int)
         raise NotExpressible(model)
     if len(mapper.builder.referenced) + len(model.referenced) >= _MOST_SUBGRAPHS:
         raise NotExpressible(f"it comes to more than {_MOST_SUBGRAPHS} subgraphs")
+    budget = mapper.file.budget
+    for each in (model.main, *model.referenced):
+        budget.take_nodes(len(each.operations), "its subgraphs, each where it is named,")
+    copied = len(model.operand_values) + sum(map(len, model.pools))
+    budget.take_bytes(copied, "the constants of its subgraphs")
     return mapper.builder.subgraph(model)
 
 

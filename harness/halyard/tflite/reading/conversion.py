@@ -153,7 +153,7 @@ class _Reading:
         for index, tensor in enumerate(self._graph.tensors):
             users = sum(index in each.inputs for each in self._graph.operators)
             if tensor.is_variable and users > 1:
-                raise NotExpressible(f"several operators share the state {tensor.name!r}")
+                raise NotExpressible(f"several operators share the state {tensor.shown!r}")
 
     # ---- parts ----------------------------------------------------------------------------------
 
@@ -226,10 +226,10 @@ class _Reading:
     def _info(self, index: int) -> TensorInfo:
         tensor = self._graph.tensors[index]
         if tensor.dtype is None:
-            raise HalyardError(f"{tensor.name!r} is {tensor.type_name}, and can't be given here")
+            raise HalyardError(f"{tensor.shown!r} is {tensor.type_name}, and can't be given here")
         if not tensor.is_known:
             raise HalyardError(
-                f"{tensor.name!r} is of shape {list(tensor.shape)}: shapes that are known only "
+                f"{tensor.shown!r} is of shape {list(tensor.shape)}: shapes that are known only "
                 "when the model runs are not taken; convert it with fixed ones"
             )
         one = len(tensor.scales) == 1 and tensor.scales[0] > 0

@@ -38,6 +38,8 @@ def cut(
         for index in file.graphs[0].operators[number].inputs
         if index >= 0
     }
+    kept = sum(len(data or b"") for number, data in enumerate(file.buffers) if number in used)
+    file.budget.take_bytes(kept, "what the host runs of it")
     whole = made(
         schema.ModelT,
         **{

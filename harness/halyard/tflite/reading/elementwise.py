@@ -147,7 +147,7 @@ def _real(tensor: Tensor, values: Array) -> Array:
     if tensor.type == Type.FLOAT16:
         return values.astype(np.float32)
     if not tensor.scales:
-        raise NotExpressible(f"{tensor.name!r} has no scale")
+        raise NotExpressible(f"{tensor.shown!r} has no scale")
     shape = [1] * values.ndim
     if len(tensor.scales) > 1:
         shape[tensor.axis] = len(tensor.scales)

@@ -13,6 +13,7 @@ from ai_edge_litert.schema_py_generated import BuiltinOperator, TensorType
 
 from halyard.errors import HalyardError
 from halyard.model import Array
+from halyard.model.budget import Budget, OverBudget, excerpt
 from halyard.tflite.graph import OMITTED, unpacked
 from halyard.tflite.reading.sparsity import dense
 
@@ -20,10 +21,6 @@ _VERSION = 3
 _MAX_RANK = 8
 # More than any model's tensor has: a file may say anything.
 _MAX_TENSOR_BYTES = 2**31
-# How many times the bytes of a file its constants may come to: tensors may share them, and they may
-# be stored without zeros.
-_MOST_SHARED = 64
-
 _DTYPES: dict[int, np.dtype[Any]] = {
     TensorType.FLOAT32: np.dtype("<f4"),
     TensorType.FLOAT16: np.dtype("<f2"),
@@ -72,6 +69,16 @@ class Tensor:
         return _DTYPES.get(self.type)
 
     @property
+    def byte_size(self) -> int:
+        """0 for elements that numpy has not."""
+        return math.prod(self.shape) * (self.dtype.itemsize if self.dtype is not None else 0)
+
+    @property
+    def shown(self) -> str:
+        """Its name, for a message."""
+        return excerpt(self.name)
+
+    @property
     def is_known(self) -> bool:
         """Whether its shape is."""
         return all(extent > 0 for extent in self.shape)
@@ -112,7 +119,8 @@ class Graph:
     def label(self, operator: Operator) -> str:
         """ "12 GATHER_ND 'boxes'": what reports call it, by what it computes first."""
         names = [self.tensors[index].name for index in operator.outputs if index != OMITTED]
-        return f"{operator.number} {operator.kind}" + (f" {names[0]!r}" if names else "")
+        kind = f"{operator.number} {excerpt(operator.kind)}"
+        return kind + (f" {excerpt(names[0])!r}" if names else "")
 
 
 @dataclass(frozen=True)
@@ -123,17 +131,20 @@ class File:
     graphs: tuple[Graph, ...]
     buffers: tuple[bytes | None, ...]
     content: Any
+    budget: Budget
 
 
 def read(content: bytes) -> File:
-    """HalyardError for what is no such file, or one that says what can't be."""
+    """HalyardError for what is no such file, one that says what can't be, or one that would come to
+    far more than it is."""
+    budget = Budget(len(content))
     try:
-        model = unpacked(content)
+        model = unpacked(content, budget)
     except ValueError as error:
         raise HalyardError(f"this is no .tflite file: {error}") from error
     try:
-        return _file(model, content)
-    except _Wrong as error:
+        return _Reader(content, budget).file(model)
+    except (_Wrong, OverBudget) as error:
         raise HalyardError(f"this .tflite file is damaged: {error}") from error
     # A field of another kind than the schema's, which flatbuffers takes as it comes.
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -144,26 +155,189 @@ class _Wrong(Exception):
     """A sentence on what is wrong with a file."""
 
 
-def _file(model: Any, content: bytes) -> File:
-    if model.version != _VERSION:
-        raise _Wrong(f"it is of version {model.version}, and {_VERSION} is the one that there is")
-    if _sequence(model.externalBuffers):
-        raise _Wrong("its weights lie in other files, which are not read")
-    codes = [_code(each) for each in _sequence(model.operatorCodes)]
-    buffers = [_buffer(number, each, content) for number, each in _numbered(model.buffers)]
-    graphs = _sequence(model.subgraphs)
-    if not graphs:
-        raise _Wrong("it has no subgraph")
-    found = []
-    for number, each in enumerate(graphs):
+class _Reader:
+    """Of one file. Whatever it makes it takes from the budget before."""
+
+    def __init__(self, content: bytes, budget: Budget) -> None:
+        self._content = content
+        self._budget = budget
+        self._codes: list[tuple[int, str]] = []
+        self._buffers: list[bytes | None] = []
+        # What several entries name is there once: by where it begins in memory, and its length.
+        self._copies: dict[tuple[int, int], bytes] = {}
+
+    def file(self, model: Any) -> File:
+        if model.version != _VERSION:
+            raise _Wrong(f"it is of version {model.version}, and {_VERSION} is the one there is")
+        if _sequence(model.externalBuffers):
+            raise _Wrong("its weights lie in other files, which are not read")
+        self._codes = [_code(each) for each in _sequence(model.operatorCodes)]
+        self._buffers = [self._buffer(number, each) for number, each in _numbered(model.buffers)]
+        graphs = _sequence(model.subgraphs)
+        if not graphs:
+            raise _Wrong("it has no subgraph")
+        found = []
+        for number, each in enumerate(graphs):
+            try:
+                found.append(self._graph(each))
+            except _Wrong as error:
+                raise _Wrong(f"subgraph {number}: {error}") from error
+        return File(tuple(found), tuple(self._buffers), model, self._budget)
+
+    def _buffer(self, number: int, buffer: Any) -> bytes | None:
+        """None where it is empty, as those of tensors that are computed."""
+        # 1 stands for an offset that is yet to be written.
+        if buffer.offset > 1:
+            end = buffer.offset + buffer.size
+            if end > len(self._content):
+                raise _Wrong(f"buffer {number} ends at byte {end} of {len(self._content)}")
+            return self._copy(np.frombuffer(self._content, np.uint8)[buffer.offset : end])
+        if buffer.data is None or np.ndim(buffer.data) != 1 or np.size(buffer.data) == 0:
+            return None
+        return self._copy(np.asarray(buffer.data, np.uint8))
+
+    def _copy(self, values: Array) -> bytes | None:
+        place = values.__array_interface__["data"][0], values.size
+        if place not in self._copies:
+            self._budget.take_bytes(values.size, "its buffers")
+            self._copies[place] = values.tobytes()
+        return self._copies[place] or None
+
+    def _graph(self, graph: Any) -> Graph:
+        names: set[str] = set()
+        tensors = tuple(
+            self._tensor(number, each, names) for number, each in _numbered(graph.tensors)
+        )
+        count = len(tensors)
+        operators = tuple(
+            self._operator(number, each, count) for number, each in _numbered(graph.operators)
+        )
+        inputs = self._indexes("the graph's input", graph.inputs, count)
+        outputs = self._indexes("the graph's output", graph.outputs, count)
+        if len(set(inputs)) != len(inputs):
+            raise _Wrong("an input of the graph is there twice")
+        if any(tensors[index].data is not None for index in inputs):
+            raise _Wrong("an input of the graph is a constant")
+        computed = {index for each in operators for index in each.outputs} | set(inputs)
+        # A constant of no elements has the empty buffer, as what is computed has.
+        tensors = tuple(
+            replace(tensor, data=b"") if 0 in tensor.shape and number not in computed else tensor
+            for number, tensor in enumerate(tensors)
+        )
+        _check_order(tensors, operators, inputs, outputs)
+        return Graph(tensors, operators, inputs, outputs)
+
+    def _tensor(self, number: int, tensor: Any, names: set[str]) -> Tensor:
+        what = f"tensor {number}"
+        rank = len(_sequence(tensor.shape))
+        if rank > _MAX_RANK:
+            raise _Wrong(f"{what} has {rank} dimensions")
+        shape = tuple(int(extent) for extent in _sequence(tensor.shape))
+        if not 0 <= tensor.buffer < len(self._buffers):
+            raise _Wrong(
+                f"{what} is in buffer {tensor.buffer}, of which there are {len(self._buffers)}"
+            )
+        name = _text(tensor.name) or f"tensor_{number}"
+        name = f"{name}#{number}" if name in names else name
+        names.add(name)
+        data = self._buffers[tensor.buffer]
+        scales, zero_points, axis = self._quantization(what, tensor, shape)
+        dtype = _DTYPES.get(tensor.type)
+        known = all(extent > 0 for extent in shape)
+        size = math.prod(shape) * (dtype.itemsize if dtype else 1) if known else 0
+        if size > _MAX_TENSOR_BYTES:
+            raise _Wrong(f"{what} takes {size} bytes, which is too much")
+        if data is not None and dtype is not None and tensor.sparsity is not None:
+            data = self._dense(what, tensor.sparsity, shape, np.frombuffer(data, dtype))
+        if data is not None and dtype is not None and len(data) != size:
+            raise _Wrong(f"{what} has {len(data)} bytes, and its type and shape take {size}")
+        return Tensor(
+            name,
+            int(tensor.type),
+            shape,
+            scales,
+            zero_points,
+            axis,
+            data,
+            is_variable=bool(tensor.isVariable),
+        )
+
+    def _dense(self, what: str, sparsity: Any, shape: tuple[int, ...], values: Array) -> bytes:
+        for each in (sparsity.blockMap, sparsity.traversalOrder):
+            self._budget.take_numbers(np.size(each), f"{what}, which is sparse,")
+        for level in _sequence(sparsity.dimMetadata):
+            for vector in (level.arraySegments, level.arrayIndices):
+                length = np.size(getattr(vector, "values", ()))
+                self._budget.take_numbers(length, f"{what}, which is sparse,")
+        room = math.prod(shape) * values.itemsize
+        self._budget.take_bytes(room, f"{what}, filled up with zeros,")
         try:
-            found.append(_graph(each, codes, buffers, content))
-        except _Wrong as error:
-            raise _Wrong(f"subgraph {number}: {error}") from error
-    constant = sum(len(each.data or b"") for graph in found for each in graph.tensors)
-    if constant > _MOST_SHARED * len(content):
-        raise _Wrong(f"its tensors share so many buffers that they come to {constant} bytes")
-    return File(tuple(found), tuple(buffers), model)
+            # Places are of 64 bits.
+            return dense(sparsity, shape, values, self._budget.most_bytes // 8).tobytes()
+        except ValueError as error:
+            raise _Wrong(f"{what} is sparse: {error}") from error
+
+    def _quantization(
+        self, what: str, tensor: Any, shape: tuple[int, ...]
+    ) -> tuple[tuple[float, ...], tuple[int, ...], int]:
+        given = tensor.quantization
+        if given is None or not len(_sequence(given.scale)):
+            return (), (), 0
+        axis = int(given.quantizedDimension)
+        counts = len(_sequence(given.scale)), len(_sequence(given.zeroPoint))
+        if counts[1] not in (counts[0], 0):
+            raise _Wrong(f"{what} has {counts[0]} scales and {counts[1]} zero points")
+        if counts[0] > 1 and not (0 <= axis < len(shape) and shape[axis] == counts[0]):
+            raise _Wrong(f"{what} has {counts[0]} scales for axis {axis} of {list(shape)}")
+        self._budget.take_numbers(2 * counts[0], "the scales of its tensors")
+        scales = tuple(float(each) for each in _sequence(given.scale))
+        zero_points = tuple(int(each) for each in _sequence(given.zeroPoint))
+        if not all(math.isfinite(scale) and scale >= 0 for scale in scales):
+            raise _Wrong(f"{what} has a scale that is no length of a step")
+        dtype = _DTYPES.get(tensor.type)
+        if dtype is not None and dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            if not all(limits.min <= point <= limits.max for point in zero_points):
+                raise _Wrong(f"{what} has a zero point that its type can't hold")
+        return scales, zero_points or (0,) * len(scales), axis
+
+    def _operator(self, number: int, operator: Any, tensors: int) -> Operator:
+        codes = self._codes
+        if not 0 <= operator.opcodeIndex < len(codes):
+            raise _Wrong(
+                f"operator {number} has code {operator.opcodeIndex}, of which there are "
+                f"{len(codes)}"
+            )
+        code, kind = codes[operator.opcodeIndex]
+        what = f"operator {number} ({excerpt(kind)})"
+        custom = operator.customOptions
+        if operator.largeCustomOptionsOffset > 1:
+            raise _Wrong(f"{what} has its options outside, which are not read")
+        _check_options(what, operator.builtinOptions)
+        if custom is not None and np.ndim(custom) == 1:
+            self._budget.take_bytes(np.size(custom), "the options of its custom operators")
+        return Operator(
+            number,
+            code,
+            kind,
+            self._indexes(f"{what}: input", operator.inputs, tensors, may_be_omitted=True),
+            self._indexes(f"{what}: output", operator.outputs, tensors),
+            self._indexes(
+                f"{what}: intermediate", operator.intermediates, tensors, may_be_omitted=True
+            ),
+            operator.builtinOptions,
+            b"" if custom is None or np.ndim(custom) != 1 else bytes(np.asarray(custom, np.uint8)),
+        )
+
+    def _indexes(
+        self, what: str, given: Any, count: int, *, may_be_omitted: bool = False
+    ) -> tuple[int, ...]:
+        self._budget.take_numbers(np.size(given), f"{what}s")
+        found = tuple(int(index) for index in _sequence(given))
+        for place, index in enumerate(found):
+            if not (0 <= index < count or (may_be_omitted and index == OMITTED)):
+                raise _Wrong(f"{what} {place} is tensor {index}, of which there are {count}")
+        return found
 
 
 def _code(code: Any) -> tuple[int, str]:
@@ -176,146 +350,15 @@ def _code(code: Any) -> tuple[int, str]:
     return number, _KINDS.get(number, f"operator {number}")
 
 
-def _buffer(number: int, buffer: Any, content: bytes) -> bytes | None:
-    """None where it is empty, as those of tensors that are computed."""
-    # 1 stands for an offset that is yet to be written.
-    if buffer.offset > 1:
-        end = buffer.offset + buffer.size
-        if end > len(content):
-            raise _Wrong(f"buffer {number} ends at byte {end} of {len(content)}")
-        return content[buffer.offset : end] or None
-    if buffer.data is None or np.ndim(buffer.data) != 1 or np.size(buffer.data) == 0:
-        return None
-    return np.asarray(buffer.data, np.uint8).tobytes()
+# Fields of options that engines divide by, or step by: one of 0 ends a process.
+_POSITIVE_FIELDS = ("strideW", "strideH", "filterWidth", "filterHeight", "blockSize")
 
 
-def _graph(
-    graph: Any,
-    codes: Sequence[tuple[int, str]],
-    buffers: Sequence[bytes | None],
-    content: bytes,
-) -> Graph:
-    names: set[str] = set()
-    tensors = tuple(
-        _tensor(number, each, buffers, names, content) for number, each in _numbered(graph.tensors)
-    )
-    count = len(tensors)
-    operators = tuple(
-        _operator(number, each, codes, count) for number, each in _numbered(graph.operators)
-    )
-    inputs = _indexes("the graph's input", graph.inputs, count)
-    outputs = _indexes("the graph's output", graph.outputs, count)
-    if len(set(inputs)) != len(inputs):
-        raise _Wrong("an input of the graph is there twice")
-    if any(tensors[index].data is not None for index in inputs):
-        raise _Wrong("an input of the graph is a constant")
-    computed = {index for each in operators for index in each.outputs} | set(inputs)
-    # A constant of no elements has the empty buffer, as what is computed has.
-    tensors = tuple(
-        replace(tensor, data=b"") if 0 in tensor.shape and number not in computed else tensor
-        for number, tensor in enumerate(tensors)
-    )
-    _check_order(tensors, operators, inputs, outputs)
-    return Graph(tensors, operators, inputs, outputs)
-
-
-def _tensor(
-    number: int, tensor: Any, buffers: Sequence[bytes | None], names: set[str], content: bytes
-) -> Tensor:
-    what = f"tensor {number}"
-    shape = tuple(int(extent) for extent in _sequence(tensor.shape))
-    if len(shape) > _MAX_RANK:
-        raise _Wrong(f"{what} has {len(shape)} dimensions")
-    if not 0 <= tensor.buffer < len(buffers):
-        raise _Wrong(f"{what} is in buffer {tensor.buffer}, of which there are {len(buffers)}")
-    name = _text(tensor.name) or f"tensor_{number}"
-    name = f"{name}#{number}" if name in names else name
-    names.add(name)
-    data = buffers[tensor.buffer]
-    scales, zero_points, axis = _quantization(what, tensor, shape)
-    dtype = _DTYPES.get(tensor.type)
-    known = all(extent > 0 for extent in shape)
-    size = math.prod(shape) * (dtype.itemsize if dtype else 1) if known else 0
-    if size > _MAX_TENSOR_BYTES:
-        raise _Wrong(f"{what} takes {size} bytes, which is too much")
-    if data is not None and dtype is not None and tensor.sparsity is not None:
-        data = _dense(what, tensor.sparsity, shape, np.frombuffer(data, dtype), len(content))
-    if data is not None and dtype is not None and len(data) != size:
-        raise _Wrong(f"{what} has {len(data)} bytes, and its type and shape take {size}")
-    return Tensor(
-        name,
-        int(tensor.type),
-        shape,
-        scales,
-        zero_points,
-        axis,
-        data,
-        is_variable=bool(tensor.isVariable),
-    )
-
-
-def _dense(what: str, sparsity: Any, shape: tuple[int, ...], values: Array, room: int) -> bytes:
-    if math.prod(shape) * values.itemsize > _MOST_SHARED * room:
-        raise _Wrong(f"{what} would take many times the file without its gaps")
-    try:
-        return dense(sparsity, shape, values).tobytes()
-    except ValueError as error:
-        raise _Wrong(f"{what} is sparse: {error}") from error
-
-
-def _quantization(
-    what: str, tensor: Any, shape: tuple[int, ...]
-) -> tuple[tuple[float, ...], tuple[int, ...], int]:
-    given = tensor.quantization
-    scales = tuple(float(each) for each in _sequence(given.scale)) if given is not None else ()
-    if not scales:
-        return (), (), 0
-    zero_points = tuple(int(each) for each in _sequence(given.zeroPoint))
-    axis = int(given.quantizedDimension)
-    if len(zero_points) not in (len(scales), 0):
-        raise _Wrong(f"{what} has {len(scales)} scales and {len(zero_points)} zero points")
-    if not all(math.isfinite(scale) and scale >= 0 for scale in scales):
-        raise _Wrong(f"{what} has a scale that is no length of a step")
-    dtype = _DTYPES.get(tensor.type)
-    if dtype is not None and dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        if not all(limits.min <= point <= limits.max for point in zero_points):
-            raise _Wrong(f"{what} has a zero point that its type can't hold")
-    if len(scales) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(scales)):
-        raise _Wrong(f"{what} has {len(scales)} scales for axis {axis} of {list(shape)}")
-    return scales, zero_points or (0,) * len(scales), axis
-
-
-def _operator(
-    number: int, operator: Any, codes: Sequence[tuple[int, str]], tensors: int
-) -> Operator:
-    if not 0 <= operator.opcodeIndex < len(codes):
-        raise _Wrong(
-            f"operator {number} has code {operator.opcodeIndex}, of which there are {len(codes)}"
-        )
-    code, kind = codes[operator.opcodeIndex]
-    what = f"operator {number} ({kind})"
-    custom = operator.customOptions
-    if operator.largeCustomOptionsOffset > 1:
-        raise _Wrong(f"{what} has its options outside, which are not read")
-    return Operator(
-        number,
-        code,
-        kind,
-        _indexes(f"{what}: input", operator.inputs, tensors, may_be_omitted=True),
-        _indexes(f"{what}: output", operator.outputs, tensors),
-        _indexes(f"{what}: intermediate", operator.intermediates, tensors, may_be_omitted=True),
-        operator.builtinOptions,
-        b"" if custom is None or np.ndim(custom) != 1 else bytes(np.asarray(custom, np.uint8)),
-    )
-
-
-def _indexes(what: str, given: Any, count: int, *, may_be_omitted: bool = False) -> tuple[int, ...]:
-    found = tuple(int(index) for index in _sequence(given))
-    for place, index in enumerate(found):
-        if not (0 <= index < count or (may_be_omitted and index == OMITTED)):
-            raise _Wrong(f"{what} {place} is tensor {index}, of which there are {count}")
-    return found
+def _check_options(what: str, given: Any) -> None:
+    for field in _POSITIVE_FIELDS:
+        value = getattr(given, field, 1)
+        if value < 1:
+            raise _Wrong(f"{what} has a {field} of {value}")
 
 
 def _check_order(
@@ -332,17 +375,17 @@ def _check_order(
         if tensor.data is not None or tensor.is_variable
     }
     for operator in operators:
-        what = f"operator {operator.number} ({operator.kind})"
+        what = f"operator {operator.number} ({excerpt(operator.kind)})"
         for index in operator.inputs:
             if index not in there:
-                raise _Wrong(f"{what} reads {tensors[index].name}, which is not there yet")
+                raise _Wrong(f"{what} reads {tensors[index].shown}, which is not there yet")
         for index in operator.outputs:
             if index in there:
-                raise _Wrong(f"{what} writes {tensors[index].name}, which is there already")
+                raise _Wrong(f"{what} writes {tensors[index].shown}, which is there already")
             there.add(index)
     for index in outputs:
         if index not in there:
-            raise _Wrong(f"nothing computes the output {tensors[index].name}")
+            raise _Wrong(f"nothing computes the output {tensors[index].shown}")
 
 
 def _sequence(given: Any) -> Sequence[Any]:

@@ -35,6 +35,7 @@ def zeros_like(mapper: Mapper, operator: Operator) -> None:
     tensor = mapper.tensor(mapper.output(operator))
     if tensor.scales:
         raise NotExpressible("of quantised numbers")
+    mapper.file.budget.take_bytes(tensor.byte_size, "its zeros")
     found = np.zeros(mapper.shape(mapper.output(operator)), _dtype(mapper, operator))
     mapper.fold(mapper.output(operator), found)
 

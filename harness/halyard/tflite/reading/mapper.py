@@ -12,6 +12,7 @@ from ai_edge_litert.schema_py_generated import TensorType as Type
 from halyard import operations
 from halyard.errors import NotExpressible
 from halyard.model import Array, ModelBuilder, TensorType, dtype_of, operation_name, type_name
+from halyard.model.budget import excerpt
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.graph import OMITTED
 from halyard.tflite.reading.file import File, Graph, Operator, Tensor
@@ -88,6 +89,7 @@ class Mapper:
                 )
             handler(self, operator)
             self._check_forms(before)
+            self.file.budget.take_nodes(len(self.builder.main.operations) - before)
         except NotExpressible as error:
             self.builder.rewind(before)
             for index in operator.outputs:
@@ -130,7 +132,7 @@ class Mapper:
         tensor = self.tensor(index)
         if not tensor.is_known:
             raise NotExpressible(
-                f"the shape of {tensor.name!r} is known only when it runs: {list(tensor.shape)}"
+                f"the shape of {tensor.shown!r} is known only when it runs: {list(tensor.shape)}"
             )
         return tensor.shape
 
@@ -142,9 +144,10 @@ class Mapper:
     def fold(self, index: int, values: Array) -> None:
         """Makes what an operator computes a constant."""
         tensor = self.tensor(index)
+        self.file.budget.take_bytes(values.nbytes, "what its constants come to")
         if tensor.dtype is None or tensor.dtype != values.dtype or tensor.shape != values.shape:
             raise NotExpressible(
-                f"{tensor.name!r} would be {values.dtype}{list(values.shape)}, and the file says "
+                f"{tensor.shown!r} would be {values.dtype}{list(values.shape)}, and the file says "
                 f"{tensor.type_name}{list(tensor.shape)}"
             )
         self.folded[index] = values
@@ -156,9 +159,10 @@ class Mapper:
             raise NotExpressible(f"its {what} is computed, and NNAPI wants a constant")
         if values.dtype.kind not in "iu":
             raise NotExpressible(f"its {what} is of type {self.tensor(index).type_name}")
+        self.file.budget.take_numbers(values.size, f"its {what}")
         found = [int(each) for each in values.reshape(-1)]
         if any(abs(each) >= 2**31 for each in found):
-            raise NotExpressible(f"its {what} is {found}, and NNAPI has 32 bits")
+            raise NotExpressible(f"its {what} is {excerpt(found)}, and NNAPI has 32 bits")
         return found
 
     def numbers(self, index: int, what: str) -> int:
@@ -193,12 +197,13 @@ class Mapper:
             values = self.values(index)
             if values is None and tensor.is_variable:
                 # A run begins with states of zero.
+                self.file.budget.take_bytes(tensor.byte_size, "its states")
                 values = np.full(kind.dimensions, kind.zero_point, tensor.dtype)
             if values is not None:
                 self.operands[index] = self.constant(tensor.name, kind, values)
             elif tensor.data is not None:
                 raise NotExpressible(
-                    f"the constant {tensor.name!r} is stored as NNAPI has no word for"
+                    f"the constant {tensor.shown!r} is stored as NNAPI has no word for"
                 )
             else:
                 self.operands[index] = self.builder.input(tensor.name, kind)
@@ -210,6 +215,7 @@ class Mapper:
 
     def constant(self, name: str, kind: TensorType, values: Array) -> int:
         """A constant tensor, whose truth values become bytes, and numbers vectors of one."""
+        self.file.budget.take_bytes(values.nbytes, "its constants")
         converted = np.ascontiguousarray(values.astype(dtype_of(kind.type)))
         return self.builder.constant(name, kind, converted.reshape(kind.dimensions))
 
@@ -292,11 +298,11 @@ def _operand_type(tensor: Tensor, shape: tuple[int, ...]) -> TensorType:
         return TensorType(plain, dimensions)
     quantised = _QUANTISED_TYPES.get(tensor.type)
     if quantised is None:
-        raise NotExpressible(f"{tensor.name!r} is {tensor.type_name}, which NNAPI has not")
+        raise NotExpressible(f"{tensor.shown!r} is {tensor.type_name}, which NNAPI has not")
     if len(tensor.scales) > 1:
         if tensor.type != Type.INT8 or any(tensor.zero_points):
             raise NotExpressible(
-                f"{tensor.name!r} has scales per channel, which NNAPI has for INT8 without zero "
+                f"{tensor.shown!r} has scales per channel, which NNAPI has for INT8 without zero "
                 "points only"
             )
         return TensorType(
@@ -309,7 +315,7 @@ def _operand_type(tensor: Tensor, shape: tuple[int, ...]) -> TensorType:
     zero_point = tensor.zero_points[0] if tensor.zero_points else 0
     if quantised == pb.OPERAND_TYPE_TENSOR_QUANT16_SYMM and (zero_point != 0 or scale == 0):
         raise NotExpressible(
-            f"{tensor.name!r} is INT16, which NNAPI has with a scale and no zero point only"
+            f"{tensor.shown!r} is INT16, which NNAPI has with a scale and no zero point only"
         )
     # Integers that are no quantised numbers count in steps of one.
     return TensorType(quantised, dimensions, scale or 1.0, zero_point if scale else 0)

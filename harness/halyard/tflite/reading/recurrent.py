@@ -220,7 +220,7 @@ def _refuse_quantised(mapper: Mapper, operator: Operator) -> None:
 def _state(mapper: Mapper, operator: Operator, place: int) -> int:
     index = mapper.input(operator, place)
     if not mapper.tensor(index).is_variable:
-        raise NotExpressible(f"its state {mapper.tensor(index).name!r} is no variable")
+        raise NotExpressible(f"its state {mapper.tensor(index).shown!r} is no variable")
     return index
 
 
@@ -228,7 +228,7 @@ def _refuse_shared(mapper: Mapper, operator: Operator, places: Sequence[int]) ->
     for place in places:
         index = _state(mapper, operator, place)
         if sum(index in each.inputs for each in mapper.graph.operators) > 1:
-            raise NotExpressible(f"its state {mapper.tensor(index).name!r} is another's, too")
+            raise NotExpressible(f"its state {mapper.tensor(index).shown!r} is another's, too")
 
 
 def _part_type(place: int) -> pb.OperandType:
@@ -246,7 +246,7 @@ def _symmetric(mapper: Mapper, index: int, kind: pb.OperandType) -> int:
         pb.OPERAND_TYPE_TENSOR_INT32: Type.INT32,
     }[kind]
     if values is None or tensor.type != wanted or any(tensor.zero_points):
-        raise NotExpressible(f"{tensor.name!r} is no symmetric constant of the type that it has")
+        raise NotExpressible(f"{tensor.shown!r} is no symmetric constant of the type that it has")
     scale = tensor.scales[0] if tensor.scales else 0.0
     return mapper.constant(tensor.name, TensorType(kind, mapper.shape(index), scale), values)
 

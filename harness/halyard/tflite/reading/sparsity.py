@@ -12,9 +12,9 @@ from ai_edge_litert.schema_py_generated import DimensionType
 from halyard.model import Array
 
 
-def dense(sparsity: Any, shape: tuple[int, ...], values: Array) -> Array:
+def dense(sparsity: Any, shape: tuple[int, ...], values: Array, most_places: int = 2**31) -> Array:
     """All elements of a tensor of which `values` are those that are stored. ValueError where the
-    file's account of them makes no sense.
+    file's account of them makes no sense, or has more places on a level than it may.
 
     A level stands for an axis, or for one of the blocks that an axis is cut into; `parents` are the
     places on the level above, and `found` the indexes along each level so far.
@@ -22,7 +22,7 @@ def dense(sparsity: Any, shape: tuple[int, ...], values: Array) -> Array:
     blocks = _integers(sparsity.blockMap)
     order = _integers(sparsity.traversalOrder)
     levels = list(sparsity.dimMetadata or ())
-    rank, size = len(shape), math.prod(shape)
+    rank, size = len(shape), min(math.prod(shape), most_places)
     if sorted(order) != list(range(rank + len(blocks))) or len(levels) != len(order):
         raise ValueError("its levels are not those of its axes and blocks")
     if len(set(blocks)) != len(blocks) or not all(0 <= axis < rank for axis in blocks):

@@ -170,7 +170,7 @@ def bias(
 def _rank_of_four(mapper: Mapper, index: int) -> tuple[int, int, int, int]:
     shape = mapper.shape(index)
     if len(shape) != 4:
-        raise NotExpressible(f"{mapper.tensor(index).name!r} has {len(shape)} dimensions, not 4")
+        raise NotExpressible(f"{mapper.tensor(index).shown!r} has {len(shape)} dimensions, not 4")
     return shape[0], shape[1], shape[2], shape[3]
 
 
