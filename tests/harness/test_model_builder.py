@@ -40,12 +40,17 @@ def test_constants_come_back_as_they_were_given(
     ]
     model = finish(builder)
     end = {pb.OPERAND_LIFE_TIME_CONSTANT_COPY: 0, pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE: 0}
+    places: dict[bytes, int] = {}
     for index, values in zip(indexes, given_values, strict=True):
         operand = model.main.operands[index]
         np.testing.assert_array_equal(constant(model, operand), values)
         copied = operand.lifetime == pb.OPERAND_LIFE_TIME_CONSTANT_COPY
         assert copied == (values.size <= MAX_COPIED_BYTES)
         assert operand.location.offset % (4 if copied else alignment) == 0
+        if values.tobytes() in places:
+            assert operand.location.offset == places[values.tobytes()]
+            continue
+        places[values.tobytes()] = operand.location.offset
         assert operand.location.offset >= end[operand.lifetime], "constants overlap"
         end[operand.lifetime] = operand.location.offset + operand.location.length
 
@@ -56,6 +61,30 @@ def test_equal_scalars_share_an_operand() -> None:
     assert builder.int32(1) != builder.int32(2)
     assert builder.int32(1) != builder.float32(1)
     assert builder.int32(1) != builder.boolean(True)
+
+
+def test_equal_constants_lie_in_the_pool_once() -> None:
+    builder = ModelBuilder("shared")
+    values = np.arange(1000, dtype=np.uint8)
+    first = builder.constant("w", byte_tensor(1000), values)
+    assert builder.constant("w", byte_tensor(1000), values.copy()) == first
+    # Another name, another scale, another shape: other operands of the same bytes.
+    others = [
+        builder.constant("v", byte_tensor(1000), values),
+        builder.constant("w", TensorType(BYTES, (1000,), scale=2.0), values),
+        builder.constant("w", TensorType(BYTES, (10, 100), scale=1.0), values.reshape(10, 100)),
+    ]
+    changed = values.copy()
+    changed[-1] += 1
+    different = builder.constant("w", byte_tensor(1000), changed)
+    model = finish(builder)
+    operands = model.main.operands
+    assert len({first, different, *others}) == 5
+    for index in others:
+        assert operands[index].location == operands[first].location
+        np.testing.assert_array_equal(constant(model, operands[index]).reshape(-1), values)
+    np.testing.assert_array_equal(constant(model, operands[different]), changed)
+    assert sum(map(len, model.pools)) < 2 * 1000 + 64
 
 
 def test_a_constant_of_another_shape_or_type_is_refused() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +24,8 @@ class ModelBuilder:
 
     Every method that adds an operand returns its index in the main subgraph. Constants of up to
     MAX_COPIED_BYTES become CONSTANT_COPY; larger ones go to one pool (CONSTANT_REFERENCE) at
-    multiples of `pool_alignment`. Equal scalars share an operand.
+    multiples of `pool_alignment`. Equal bytes lie there once. Equal scalars share an operand, as do
+    constants of the same name, type and bytes.
     """
 
     def __init__(self, name: str, *, pool_alignment: int = 64, relaxed: bool = False) -> None:
@@ -32,6 +34,9 @@ class ModelBuilder:
         self._pool = bytearray()
         self._pool_alignment = pool_alignment
         self._scalars: dict[tuple[int, bytes], int] = {}
+        # What is there already: by bytes, and by name and type too.
+        self._placed: dict[_Content, int] = {}
+        self._constants: dict[tuple[str, TensorType, _Content], int] = {}
 
     # ---- operands -------------------------------------------------------------------------------
 
@@ -42,14 +47,22 @@ class ModelBuilder:
         return index
 
     def constant(self, name: str, tensor: TensorType, values: Array) -> int:
-        """A constant tensor. ValueError unless `values` has the type's elements and shape."""
+        """A constant tensor; the same operand for the same name, type and values. ValueError unless
+        `values` has the type's elements and shape."""
         if values.dtype != dtype_of(tensor.type) or values.shape != tensor.dimensions:
             raise ValueError(
                 f"constant {name!r}: {values.dtype}{list(values.shape)} given, "
                 f"{dtype_of(tensor.type)}{list(tensor.dimensions)} declared"
             )
+        # As bytes, and without a copy where the values lie in order.
+        data = memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
+        content = _content(data)
+        known = self._constants.get((name, tensor, content))
+        if known is not None:
+            return known
         index = self._add(name, tensor, pb.OPERAND_LIFE_TIME_CONSTANT_COPY)
-        self._place(self.operand(index), np.ascontiguousarray(values).tobytes())
+        self._place(self.operand(index), data, content)
+        self._constants[name, tensor, content] = index
         return index
 
     def vector(self, name: str, values: Sequence[int]) -> int:
@@ -77,7 +90,7 @@ class ModelBuilder:
         if known is not None:
             return known
         index = self._add("", TensorType(scalar_type, ()), pb.OPERAND_LIFE_TIME_CONSTANT_COPY)
-        self._place(self.operand(index), data)
+        self._place(self.operand(index), data, _content(data))
         self._scalars[scalar_type, data] = index
         return index
 
@@ -142,7 +155,8 @@ class ModelBuilder:
             for index, operand in enumerate(copy.operands):
                 if index in values:
                     operand.lifetime = pb.OPERAND_LIFE_TIME_CONSTANT_COPY
-                    self._place(operand, values[index].tobytes())
+                    data = values[index].tobytes()
+                    self._place(operand, data, _content(data))
                 elif operand.lifetime == pb.OPERAND_LIFE_TIME_SUBGRAPH:
                     operand.location.offset += first + 1
         operand = self._model.main.operands.add(
@@ -182,7 +196,7 @@ class ModelBuilder:
             operand.channel_quant.channel_dim = tensor.channel_dim
         return len(self._model.main.operands) - 1
 
-    def _place(self, operand: pb.Operand, data: bytes) -> None:
+    def _place(self, operand: pb.Operand, data: bytes | memoryview, content: _Content) -> None:
         if len(data) != byte_size(operand):
             raise ValueError(f"constant {operand.name!r}: {len(data)} bytes")
         if len(data) <= MAX_COPIED_BYTES:
@@ -190,8 +204,18 @@ class ModelBuilder:
         else:
             block, alignment = self._pool, self._pool_alignment
             operand.lifetime = pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE
-        block.extend(bytes(-len(block) % alignment))
+        if content not in self._placed:
+            block.extend(bytes(-len(block) % alignment))
+            self._placed[content] = len(block)
+            block.extend(data)
         operand.location.pool_index = 0
-        operand.location.offset = len(block)
+        operand.location.offset = self._placed[content]
         operand.location.length = len(data)
-        block.extend(data)
+
+
+# How many bytes, and their digest.
+_Content = tuple[int, bytes]
+
+
+def _content(data: bytes | memoryview) -> _Content:
+    return len(data), hashlib.sha256(data).digest()

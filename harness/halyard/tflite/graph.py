@@ -61,6 +61,7 @@ class Graph:
         )
         # Buffer 0 is the empty one of tensors without data.
         self._buffers = [schema.BufferT()]
+        self._constants: dict[bytes, int] = {}  # which buffer has them
         # By code, version and, of an operator that the schema does not know, name.
         self._codes: dict[tuple[int, int, str], int] = {}
 
@@ -91,8 +92,9 @@ class Graph:
         is there from run to run."""
         buffer = 0
         if data is not None:
-            buffer = len(self._buffers)
-            self._buffers.append(made(schema.BufferT, data=np.frombuffer(data, np.uint8)))
+            buffer = self._constants.setdefault(data, len(self._buffers))
+            if buffer == len(self._buffers):
+                self._buffers.append(made(schema.BufferT, data=np.frombuffer(data, np.uint8)))
         self._subgraph.tensors.append(
             made(
                 schema.TensorT,

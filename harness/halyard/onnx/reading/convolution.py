@@ -55,7 +55,7 @@ def convolution(mapper: Mapper, node: Node) -> None:
     if filters is None:
         kind = mapper.builder.operand(source).type
         filters = Filter(kind, weights)
-    _emit(mapper, plan, form, source, filters, bias, moves)
+    _emit(mapper, node, plan, form, source, filters, bias, moves)
     mapper.absorb(node, plan)
 
 
@@ -90,6 +90,7 @@ def _form(mapper: Mapper, node: Node, weights: Array, moves: Window) -> _Form:
 
 def _emit(
     mapper: Mapper,
+    node: Node,
     plan: Plan,
     form: _Form,
     source: int,
@@ -100,7 +101,7 @@ def _emit(
     values = cast(filters.values.transpose(form.transposition), dtype_of(filters.type))
     tensor = filters.tensor(values.shape, form.channel_dim)
     builder = mapper.builder
-    weights = builder.constant(f"{plan.output}/filter", tensor, values)
+    weights = builder.constant(f"{node.input(1)}/filter", tensor, values)
     inputs = [
         source,
         weights,
@@ -151,7 +152,7 @@ def transposed_convolution(mapper: Mapper, node: Node) -> None:
         bias = mapper.known(node.input(2), "bias")
     inputs = [
         source,
-        builder.constant(f"{plan.output}/filter", filters.tensor(values.shape, 0), values),
+        builder.constant(f"{node.input(1)}/filter", filters.tensor(values.shape, 0), values),
         bias_operand(mapper, f"{plan.output}/bias", bias, source, filters),
         *(builder.int32(pad) for pad in (begins[1], ends[1], begins[0], ends[0])),
         builder.int32(strides[1]),

@@ -96,13 +96,17 @@ def _dense(
         # FULLY_CONNECTED has no scale for each unit, but a convolution over one point has.
         pixels = mapper.reshaped(source, (rows, 1, 1, columns), f"{name}/pixels")
         shape = (units, 1, 1, columns)
-        kernel = builder.constant(f"{name}/filter", filters.tensor(shape, 0), values.reshape(shape))
+        kernel = builder.constant(
+            f"{node.input(1)}/filter", filters.tensor(shape, 0), values.reshape(shape)
+        )
         one = builder.int32(1)
         inputs = [pixels, kernel, added, *([builder.int32(0)] * 4), one, one, fuse]
         operation = pb.OPERATION_TYPE_CONV_2D
         dims: tuple[int, ...] = (rows, 1, 1, units)
     else:
-        matrix = builder.constant(f"{name}/weights", filters.tensor(values.shape, 0), values)
+        matrix = builder.constant(
+            f"{node.input(1)}/weights", filters.tensor(values.shape, 0), values
+        )
         inputs = [source, matrix, added, fuse]
         operation, dims = pb.OPERATION_TYPE_FULLY_CONNECTED, (rows, units)
     if dims == result.dimensions:
