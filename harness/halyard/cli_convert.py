@@ -165,6 +165,8 @@ def _show(conversion: Conversion, hal: str, files: Sequence[str]) -> None:
         terminal.detail(f"part {number + 1:<4}  {runs_on}: {counted(count, 'operation')}{where}")
     for each in conversion.unmapped:
         terminal.detail(f"unmapped   {each.text()}")
+    for note in conversion.notes:
+        terminal.detail(f"note       {note}")
 
 
 def _record(conversion: Conversion, hal: str, files: Sequence[str]) -> convert_records.Convert:
@@ -188,6 +190,7 @@ def _record(conversion: Conversion, hal: str, files: Sequence[str]) -> convert_r
             convert_records.Unmapped(operator=each.operator, reason=each.reason)
             for each in conversion.unmapped
         ],
+        notes=list(conversion.notes),
     )
 
 

@@ -126,10 +126,14 @@ def model_options(function: Command) -> Command:
 
 
 def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:
-    """What the host runs of a file, and why."""
-    if not isinstance(subject, FileSubject) or not subject.conversion.unmapped:
+    """What the host runs of a file, and why; what is computed in other numbers than it says."""
+    if not isinstance(subject, FileSubject):
         return
     conversion = subject.conversion
+    for note in conversion.notes:
+        terminal.detail(f"note       {note}")
+    if not conversion.unmapped:
+        return
     shares = [
         f"the host {len(part.operators)}"
         if isinstance(part, HostPart)

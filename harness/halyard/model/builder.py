@@ -55,7 +55,7 @@ class ModelBuilder:
                 f"{dtype_of(tensor.type)}{list(tensor.dimensions)} declared"
             )
         # As bytes, and without a copy where the values lie in order.
-        data = memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8))
+        data = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
         content = _content(data)
         known = self._constants.get((name, tensor, content))
         if known is not None:

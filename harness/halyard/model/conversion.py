@@ -68,7 +68,8 @@ Part = NnapiPart | HostPart
 class Conversion:
     """`inputs` and `outputs` are the original's, in its types. Parts run in their order. `model` is
     all that NNAPI runs, as one model: the only part's, or the parts side by side, with what the
-    host computes as inputs of its own."""
+    host computes as inputs of its own. `notes`: a sentence for each operator that is computed in
+    other numbers than the file says."""
 
     source: Source
     model: pb.Model
@@ -76,6 +77,7 @@ class Conversion:
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     unmapped: Sequence[Unmapped] = ()
+    notes: Sequence[str] = ()
 
     def refuse_unmapped(self) -> None:
         """HalyardError, with a line for each operator, unless NNAPI runs all of them."""

@@ -37,3 +37,4 @@ class Convert(Document, frozen=True, kw_only=True):
     outputs: list[Tensor]
     parts: list[Part]
     unmapped: list[Unmapped]
+    notes: list[str]  # of operators that are computed in other numbers than the file says

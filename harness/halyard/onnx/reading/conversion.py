@@ -15,6 +15,7 @@ from onnx.utils import Extractor
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import Conversion, HostPart, NnapiPart, Source, TensorInfo, Unmapped
 from halyard.onnx.graph import packed
+from halyard.onnx.reading.dynamic_quantization import with_real_products
 from halyard.onnx.reading.file import model_of
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node, network_of
@@ -30,7 +31,7 @@ FORMAT = "ONNX"
 @np.errstate(all="ignore")
 def converted(content: bytes, path: Path) -> Conversion:
     """HalyardError for what is no ONNX file, or has values of unknown shape at its ends."""
-    model = model_of(content, path)
+    model, notes = with_real_products(model_of(content, path))
     try:
         network = network_of(model)
         network.refused = refusals(network, OPERATORS)
@@ -53,7 +54,13 @@ def converted(content: bytes, path: Path) -> Conversion:
     except (NotExpressible, ValueError) as error:
         raise HalyardError(f"{path}: it can't be cut into parts: {error}") from error
     return Conversion(
-        Source(path, FORMAT), whole, parts, inputs, outputs, tuple(mapping.unmapped.values())
+        Source(path, FORMAT),
+        whole,
+        parts,
+        inputs,
+        outputs,
+        tuple(mapping.unmapped.values()),
+        tuple(notes),
     )
 
 

@@ -12,6 +12,7 @@ from halyard.onnx.reading import (
     activations,
     composed,
     convolution,
+    dynamic_quantization,
     elementwise,
     matrices,
     normalizing,
@@ -199,6 +200,7 @@ OPERATORS: Mapping[str, Operator] = {
         since(21, inputs=3, reads=["axis"], block_size=_BLOCKS),
         since(23, 24, 25, 28, inputs=3, reads=["axis", "output_dtype"], block_size=_BLOCKS),
     ),
+    "DynamicQuantizeLinear": operator(dynamic_quantization.rounding, since(11, outputs=3)),
     "QuantizeLinear": operator(
         quantizing.quantize,
         since(10, inputs=3),

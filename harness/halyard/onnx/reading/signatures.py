@@ -13,6 +13,7 @@ from onnx import defs, helper
 from halyard.errors import NotExpressible
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import Network, Node
+from halyard.onnx.reading.unmapped import reason
 
 # NotExpressible says what it is that NNAPI has no word for.
 Handler = Callable[[Mapper, Node], None]
@@ -104,7 +105,7 @@ def refusals(network: Network, operators: Mapping[str, Operator]) -> dict[int, s
 def _check(network: Network, node: Node, operators: Mapping[str, Operator]) -> None:
     row = operators.get(node.operator)
     if row is None:
-        raise NotExpressible("NNAPI has no operation for it, and none is composed")
+        raise NotExpressible(reason(node.operator))
     schema = _schema(node)
     version = node.opset if schema is None else schema.since_version
     signature = row.signature(version)

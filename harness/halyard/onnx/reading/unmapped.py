@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why operators without a mapping have none: what NNAPI lacks, or what is not written here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_NOT_WRITTEN = "NNAPI has {}, and no mapping to it is written"
+_WHOLE = "its product of whole numbers is used otherwise than the dynamic quantiser writes it"
+_LISTS = "NNAPI has no lists of tensors"
+_STRINGS = "NNAPI has no tensors of strings"
+_COUNTED = "how much it gives depends on the values that it reads, which NNAPI has no word for"
+
+REASONS: Mapping[str, str] = {
+    "ConvInteger": _WHOLE,
+    "GRU": "NNAPI has no recurrent operation with these gates, and none is composed",
+    "If": _NOT_WRITTEN.format("IF"),
+    "Loop": _NOT_WRITTEN.format("WHILE"),
+    "LSTM": _NOT_WRITTEN.format("UNIDIRECTIONAL_SEQUENCE_LSTM"),
+    "MatMulInteger": _WHOLE,
+    "NonMaxSuppression": _COUNTED,
+    "NonZero": _COUNTED,
+    "RNN": _NOT_WRITTEN.format("UNIDIRECTIONAL_SEQUENCE_RNN"),
+    "RandomNormal": "NNAPI draws no numbers of that distribution",
+    "RandomNormalLike": "NNAPI draws no numbers of that distribution",
+    "RandomUniform": "NNAPI draws no numbers of that distribution",
+    "RandomUniformLike": "NNAPI draws no numbers of that distribution",
+    "Multinomial": "its numbers would be other ones than the file's engine draws",
+    "RoiAlign": _NOT_WRITTEN.format("ROI_ALIGN"),
+    "Scan": _NOT_WRITTEN.format("WHILE"),
+    **dict.fromkeys(
+        (
+            "ConcatFromSequence",
+            "SequenceAt",
+            "SequenceConstruct",
+            "SequenceEmpty",
+            "SequenceErase",
+            "SequenceInsert",
+            "SequenceLength",
+            "SequenceMap",
+            "SplitToSequence",
+        ),
+        _LISTS,
+    ),
+    **dict.fromkeys(
+        ("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch"), _STRINGS
+    ),
+    "Compress": _COUNTED,
+    "Unique": _COUNTED,
+}
+
+
+def reason(operator: str) -> str:
+    return REASONS.get(operator, "NNAPI has no operation for it, and none is composed")

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models as ONNX Runtime's dynamic quantiser writes them agree with ONNX Runtime."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx as onnx_package
+import pytest
+from click.testing import CliRunner
+from onnx import ModelProto, TensorProto
+
+from halyard import onnx
+from halyard.cli import cli
+from halyard.model import Conversion
+from tests.harness.on_parts import converted, inputs_for, operations, original
+from tests.harness.onnx_models import Graph
+
+quantization = pytest.importorskip("onnxruntime.quantization")
+
+Build = Callable[[Graph], str]
+
+
+def layers(g: Graph) -> str:
+    x = g.op("Gemm", g.input("x", (3, 24)), g.weights(24, 16), g.weights(16))
+    return g.op("MatMul", g.op("Relu", x), g.weights(16, 5))
+
+
+def attention(g: Graph) -> str:
+    """One input of several products."""
+    x = g.input("x", (2, 7, 16))
+    q, k, v = (g.op("Add", g.op("MatMul", x, g.weights(16, 16)), g.weights(16)) for _ in range(3))
+    scores = g.op("MatMul", q, g.op("Transpose", k, perm=[0, 2, 1]))
+    return g.op("MatMul", g.op("Softmax", scores, axis=-1), v)
+
+
+def image(g: Graph) -> str:
+    x = g.op("Conv", g.input("x", (1, 3, 8, 9)), g.weights(6, 3, 3, 3), g.weights(6), pads=[1] * 4)
+    x = g.op("Conv", g.op("Relu", x), g.weights(8, 3, 3, 3), group=2, strides=[2, 2])
+    return g.op("MatMul", g.op("GlobalAveragePool", x), g.weights(1, 4))
+
+
+MODELS: dict[str, Build] = {"layers": layers, "attention": attention, "image": image}
+
+
+def quantized(build: Build, folder: Path, *, per_channel: bool, unsigned: bool) -> Path:
+    g = Graph(11)
+    plain, path = folder / "plain.onnx", folder / "model.onnx"
+    plain.write_bytes(g.model(build(g)).SerializeToString())
+    types = quantization.QuantType
+    quantization.quantize_dynamic(
+        plain,
+        path,
+        per_channel=per_channel,
+        weight_type=types.QUInt8 if unsigned else types.QInt8,
+    )
+    return path
+
+
+def read(path: Path) -> Conversion:
+    return onnx.read_conversion(path.read_bytes(), path)
+
+
+def close(path: Path, scale: float = 1.0, seed: int = 0) -> None:
+    """Within what float sums are apart, and one step of an input that is rounded the other way
+    where it lies between two."""
+    conversion = read(path)
+    assert [each.text() for each in conversion.unmapped] == []
+    inputs = [array * np.float32(scale) for array in inputs_for(conversion.inputs, seed)]
+    for wanted, found in zip(original(path, inputs), converted(conversion, inputs), strict=True):
+        limit = 1e-5 * max(float(np.abs(wanted).max()), scale)
+        apart = np.abs(wanted - found)
+        assert np.count_nonzero(apart > limit) <= wanted.size // 10
+        assert apart.max() <= 0.01 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("unsigned", [False, True])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_what_the_dynamic_quantiser_writes_agrees(
+    name: str, per_channel: bool, unsigned: bool, tmp_path: Path
+) -> None:
+    path = quantized(MODELS[name], tmp_path, per_channel=per_channel, unsigned=unsigned)
+    kinds = {node.op_type for node in onnx_package.load(path).graph.node}
+    assert "DynamicQuantizeLinear" in kinds
+    close(path)
+
+
+def test_input_is_rounded_as_the_file_says(tmp_path: Path) -> None:
+    """Not to any number of steps: what is apart by a tenth of one makes no difference."""
+    g = Graph()
+    path = tmp_path / "model.onnx"
+    g = Graph(3)
+    x, y = g.input("x", (1, 4)), g.constant(np.eye(4) * 3, "i1")
+    whole, scale, zero = g.ops("DynamicQuantizeLinear", x, outputs=3)
+    product = g.op("Cast", g.op("MatMulInteger", whole, y, zero), to=TensorProto.FLOAT)
+    out = g.op("Mul", product, g.op("Mul", scale, g.constant(1 / 3)))
+    path.write_bytes(g.model(out).SerializeToString())
+    # Steps of 1/100: 0.5 steps go to the even one.
+    values = np.array([[-1.0, 1.55, 0.004, 0.0051]], np.float32)
+    [found] = converted(read(path), [values])
+    np.testing.assert_allclose(found, [[-1.0, 1.55, 0.0, 0.01]], atol=1e-6)
+    [wanted] = original(path, [values])
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0, 0], [3, 3, 3, 3], [-2, -1, -1, -2], [1e-30, 0, 0, 0]])
+def test_extremes_of_inputs_are_those_of_onnx_runtime(values: list[float], tmp_path: Path) -> None:
+    """Of no extent, and on one side of 0 alone, where 0 has a step as well."""
+    path = quantized(
+        lambda g: g.op("MatMul", g.input("x", (1, 4)), g.weights(4, 3)),
+        tmp_path,
+        per_channel=False,
+        unsigned=False,
+    )
+    given = [np.array([values], np.float32)]
+    [wanted], [found] = original(path, given), converted(read(path), given)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-36)
+
+
+def by_one_after_the_other(g: Graph) -> ModelProto:
+    whole, scale, zero = g.ops("DynamicQuantizeLinear", g.input("x", (2, 5)), outputs=3)
+    product = g.op("MatMulInteger", whole, g.constant(g.random.integers(-99, 99, (5, 3)), "i1"),
+                   zero)  # fmt: skip
+    real = g.op("Mul", g.op("Cast", product, to=TensorProto.FLOAT), g.constant(0.01))
+    return g.model(g.op("Mul", scale, real))
+
+
+def test_scales_may_be_multiplied_one_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(by_one_after_the_other(Graph(5)).SerializeToString())
+    close(path)
+
+
+def whole_numbers(g: Graph) -> ModelProto:
+    """Given away as they are."""
+    x = g.input("x", (2, 5))
+    return g.model(*g.ops("DynamicQuantizeLinear", x, outputs=3))
+
+
+def product_of_whole_numbers(g: Graph) -> ModelProto:
+    whole, _, zero = g.ops("DynamicQuantizeLinear", g.input("x", (2, 5)), outputs=3)
+    return g.model(g.op("MatMulInteger", whole, g.constant(np.ones((5, 3)), "i1"), zero))
+
+
+_SCALE = (
+    "its scale is computed, and NNAPI's 8-bit tensors have constant ones; no product of the "
+    "quantiser's form reads it, but "
+)
+
+
+@pytest.mark.parametrize(
+    ("build", "reasons"),
+    [
+        (whole_numbers, [f"{_SCALE}output 'DynamicQuantizeLinear_1'"]),
+        (
+            product_of_whole_numbers,
+            [
+                f"{_SCALE}1 MatMulInteger 'MatMulInteger_5'",
+                "its product of whole numbers is used otherwise than the dynamic quantiser "
+                "writes it",
+            ],
+        ),
+    ],
+)
+def test_other_forms_run_on_the_host_and_say_why(
+    build: Callable[[Graph], ModelProto], reasons: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(build(Graph(5)).SerializeToString())
+    conversion = read(path)
+    assert [each.reason for each in conversion.unmapped] == reasons
+    inputs = inputs_for(conversion.inputs)
+    for wanted, found in zip(original(path, inputs), converted(conversion, inputs), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_says_that_it_is_computed_in_other_numbers(tmp_path: Path) -> None:
+    path = quantized(layers, tmp_path, per_channel=False, unsigned=False)
+    conversion = read(path)
+    assert len(conversion.notes) == 2
+    shown = CliRunner().invoke(cli, ["convert", str(path)])
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.count("note       MatMulInteger") == 2
+    assert "its weights dequantised" in shown.output
+    assert "FULLY_CONNECTED" in operations(conversion)
+    plain = tmp_path / "plain.onnx"
+    assert read(plain).notes == ()
