@@ -20,7 +20,7 @@ from halyard.cli_json import json_option, write_json
 from halyard.deploy.deployment import Change as Step
 from halyard.deploy.deployment import Deployment
 from halyard.deploy.journal import Entry
-from halyard.deploy.payload import Payload, for_vendor, for_work_folder, wires_of
+from halyard.deploy.payload import Payload, for_own_folder, for_vendor, wires_of
 from halyard.devices import Device, Wire, config_of
 from halyard.devices.config import check_instance
 from halyard.doctor.examination import record
@@ -54,7 +54,7 @@ from halyard.terminal import Terminal, counted
 @click.option(
     "--work",
     is_flag=True,
-    help="The program alone, in the work folder: where /vendor can't be written.",
+    help="The program alone, in a folder of root's below /data: where /vendor can't be written.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done.")
 @click.option("--undo", is_flag=True, help="Put back what was there before.")
@@ -93,7 +93,7 @@ def deploy(
             boot = deployment.has_init and bool(entries)
             write_json(json_path, _record(name, chosen, "undo", done, dry_run=dry_run, boot=boot))
             return
-        make = for_work_folder if work else for_vendor
+        make = for_own_folder if work else for_vendor
         payload = make(_machine(device), chosen, chosen_wires or _of_release(device), names)
         if dry_run:
             document = _tell(terminal, deployment, payload, name)

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from msgspec import structs
@@ -13,8 +14,8 @@ from msgspec import structs
 from halyard import cli, cli_deploy, native, records
 from halyard.deploy import ground
 from halyard.deploy.deployment import Deployment
-from halyard.deploy.payload import Payload, for_vendor, for_work_folder, wires_of
-from halyard.devices.device import Wire
+from halyard.deploy.payload import Payload, for_own_folder, for_vendor, wires_of
+from halyard.devices.device import WORK_FOLDER, Wire
 from halyard.devices.owner import Owner
 from halyard.doctor import init_script, places
 from halyard.errors import DeviceUnreachable, HalyardError
@@ -86,6 +87,12 @@ def deploy(phone: FakePhone, instance: str = "halyard-default") -> int:
     changes = deployment.changes(payload(instance))
     deployment.deploy(payload(instance), changes)
     return len(changes)
+
+
+def kept(phone: FakePhone, name: str, text: str) -> None:
+    """A file in root's own folder."""
+    phone.file(f"{places.DEPLOYMENT}/{name}", text)
+    phone.path(places.DEPLOYMENT).chmod(0o700)
 
 
 def undo(phone: FakePhone) -> None:
@@ -199,7 +206,8 @@ def test_whatever_command_it_breaks_off_at_undo_restores_and_deploying_goes_on(
     deploy(whole)
     commands = len(whole.commands)
     assert commands > 20
-    for lasts in range(2 + ran, commands, _STEP):
+    # The last one gives the folder free: nothing is lost where it fails.
+    for lasts in range(3 + ran, commands - 1, _STEP):
         phone = phone_at(tmp_path / f"{lasts}")
         phone.lasts, phone.ran_before_it_broke = lasts, ran
         with pytest.raises(DeviceUnreachable):
@@ -249,18 +257,133 @@ def test_a_line_of_the_journal_that_broke_off_is_no_change(phone: FakePhone) -> 
     assert tree(phone) == before
 
 
+# ---- what others can write ----------------------------------------------------------------------
+
+
+def forged(**fields: str) -> str:
+    return msgspec.json.encode({"kind": "file", "target": PROGRAM, **fields}).decode() + "\n"
+
+
+@pytest.mark.parametrize("how", ["its mode", "a link", "a file"])
+def test_a_folder_that_is_not_roots_alone_is_not_believed(phone: FakePhone, how: str) -> None:
+    before = tree(phone)
+    planted = phone.path("/data/planted" if how == "a link" else places.DEPLOYMENT)
+    if how == "a file":
+        planted.write_text("")
+    else:
+        phone.file(f"/{planted.relative_to(phone.root)}/journal", forged())
+        planted.chmod(0o700 if how == "a link" else 0o770)
+    if how == "a link":
+        phone.path(places.DEPLOYMENT).symlink_to(planted)
+    for act in (deploy, undo):
+        with pytest.raises(HalyardError, match="is not a folder of root's alone"):
+            act(phone)
+    assert tree(phone) == before
+
+
+def test_a_folder_of_somebody_else_is_not_believed(phone: FakePhone) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("a file is given away by root")
+    kept(phone, "journal", forged())
+    os.chown(phone.path(places.DEPLOYMENT), 2000, 2000)
+    with pytest.raises(HalyardError, match="is not a folder of root's alone"):
+        undo(phone)
+
+
+def test_nothing_is_kept_below_a_folder_that_everybody_may_write(phone: FakePhone) -> None:
+    phone.path("/data/local").chmod(0o777)
+    with pytest.raises(HalyardError, match="/data/local can be written by everybody"):
+        deploy(phone)
+
+
+def test_what_root_keeps_is_for_root_alone(phone: FakePhone) -> None:
+    deploy(phone)
+    assert phone.path(places.DEPLOYMENT).stat().st_mode & 0o777 == 0o700
+    assert list(phone.path(WORK_FOLDER).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"backup": "0; touch owned"},
+        {"backup": "../owner"},
+        {"target": "vendor/bin/hw"},
+        {"target": "/vendor/../data/owned"},
+        {"target": "/vendor/a\nb"},
+        {"label": "u:object_r:x; touch owned"},
+    ],
+    ids=str,
+)
+def test_a_line_that_no_deployment_writes_is_not_taken_back(
+    phone: FakePhone, fields: dict[str, str]
+) -> None:
+    kept(phone, "journal", forged(**fields))
+    before = tree(phone)
+    with pytest.raises(HalyardError, match="a line that no deployment writes"):
+        undo(phone)
+    assert tree(phone) == before
+    assert not (phone.root / "owned").exists()
+
+
+def test_every_word_of_the_journal_is_quoted(phone: FakePhone) -> None:
+    """Of what a device says, its services' names as well."""
+    target = "/vendor/etc/init/a$(touch owned).rc"
+    phone.tool("stop", f'echo "$@" >>{phone.root}/stopped')
+    phone.set(**{"init__svc__a;touch${IFS}owned": "running", "init__svc__logd": "running"})
+    phone.file(target, "service a;touch${IFS}owned /vendor/bin/hw/x\n")
+    kept(phone, "journal", forged(target=target))
+    undo(phone)
+    assert (phone.root / "stopped").read_text() == "a;touch${IFS}owned\n"
+    assert not phone.path(target).exists()
+    assert not (phone.root / "owned").exists()
+
+
+def test_what_somebody_else_puts_in_its_way_is_not_installed(
+    phone: FakePhone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is exchanged between adb's push and root's copy."""
+    before = tree(phone)
+    push = phone.push
+
+    def exchanged(local: Path, remote: str, **_: object) -> None:
+        push(local, remote)
+        phone.file(remote, "something else!")
+
+    monkeypatch.setattr(phone, "push", exchanged)
+    with pytest.raises(HalyardError, match=f"what came for {PROGRAM} is not what was sent"):
+        deploy(phone)
+    undo(phone)
+    assert tree(phone) == before
+
+
+def test_no_more_of_a_file_is_taken_than_was_sent(
+    phone: FakePhone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that does not end would fill the disk."""
+    push = phone.push
+
+    def longer(local: Path, remote: str, **_: object) -> None:
+        push(local, remote)
+        with phone.path(remote).open("ab") as file:
+            file.write(b"and more")
+
+    monkeypatch.setattr(phone, "push", longer)
+    deploy(phone)
+    assert phone.path(PROGRAM).read_text() == "the new program"
+
+
 # ---- what stands in the way ---------------------------------------------------------------------
 
 
 def test_two_deployments_at_a_time_are_refused(phone: FakePhone) -> None:
-    phone.file(f"{places.DEPLOYMENT}/owner", "elsewhere/1 boot 7 8")
+    kept(phone, "owner", "elsewhere/1 boot 7 8")
     with pytest.raises(HalyardError, match="process 7 on elsewhere deploys there now"):
         deploy(phone)
 
 
 def test_what_a_dead_deployment_holds_is_taken_over(phone: FakePhone) -> None:
     here = Owner.here()
-    phone.file(f"{places.DEPLOYMENT}/owner", f"{here.place} {here.boot} {here.pid} 1")
+    kept(phone, "owner", f"{here.place} {here.boot} {here.pid} 1")
     assert deploy(phone) == 4
 
 
@@ -324,7 +447,7 @@ def test_the_innermost_and_last_mount_counts() -> None:
 def test_the_work_folder_takes_the_program_alone(phone: FakePhone) -> None:
     before = tree(phone)
     deployment = Deployment(phone, "PHONE7", "a", lambda _: None)
-    made = for_work_folder("x86_64", "a", (Wire.HIDL,), ())
+    made = for_own_folder("x86_64", "a", (Wire.HIDL,), ())
     deployment.deploy(made, deployment.changes(made))
     assert phone.path(made.items[0].target).read_text() == "the new program"
     assert made.words[0] == made.items[0].target

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from halyard import cli, native, records
 from halyard.devices.config import DeviceConfig
+from halyard.devices.device import WORK_FOLDER
 from halyard.doctor import connection, places
 from halyard.doctor.checks import checks_for
 from halyard.doctor.examination import checked, examine
@@ -218,6 +219,20 @@ def test_a_symbol_that_the_device_lacks_is_named(phone: FakePhone) -> None:
     said = f'CANNOT LINK EXECUTABLE "{PROGRAM}": cannot locate symbol "memfd_create" referenced'
     phone.file(PROGRAM, f"#!/bin/sh\necho '{said}' >&2\nexit 1\n", 0o755)
     assert 'cannot locate symbol "memfd_create"' in only(found(phone, "linker")).seen
+
+
+@pytest.mark.parametrize(
+    ("path", "user"),
+    [(PROGRAM, "root"), (f"{WORK_FOLDER}/{native.SERVICE}", "shell")],
+)
+def test_root_runs_no_program_that_others_can_put_there(
+    phone: FakePhone, path: str, user: str
+) -> None:
+    phone.tool("id", '[ "$AS" = root ] && echo 0 || echo 2000')
+    phone.tool("su", '[ "$1" = 0 ] && shift; AS=root exec "$@"')
+    phone.file(path, f"#!/bin/sh\necho ${{AS:-shell}} >{phone.root}/ran\n", 0o755)
+    found(phone, "linker")
+    assert (phone.root / "ran").read_text() == f"{user}\n"
 
 
 # ---- the .rc file -------------------------------------------------------------------------------

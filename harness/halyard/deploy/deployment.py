@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from halyard.deploy import ground
 from halyard.deploy.journal import PART, Entry, Journal
 from halyard.deploy.payload import Item, Payload
-from halyard.devices import Device, service_folder
+from halyard.devices import Device, run_files, service_folder
 from halyard.devices.adb_service import list_services
 from halyard.doctor import places
 from halyard.doctor.checks import Check
@@ -30,7 +30,6 @@ from halyard.errors import DeviceError, HalyardError
 Listener = Callable[[str], None]
 
 _RUN = f"{places.DEPLOYMENT}/run"
-_INCOMING = f"{places.DEPLOYMENT}/incoming"
 _CHECKS = (Check("process", process), Check("registration", registration))
 _POLL = 0.2
 _START_TIMEOUT = 20.0
@@ -82,8 +81,8 @@ class Deployment:
         """What is not yet as it has to be."""
         names = " ".join(shlex.quote(item.target) for item in payload.items)
         said = self._root.shell(
-            f"for f in {names}; do [ -f $f ] && echo $(sha256sum <$f | cut -c -64) "
-            '$(stat -L -c %a $f) "|$f"; done; true'
+            f'for f in {names}; do [ -f "$f" ] && echo $(sha256sum <"$f" | cut -c -64) '
+            '$(stat -L -c %a "$f") "|$f"; done; true'
         ).check()
         there = {}
         for line in said.stdout.splitlines():
@@ -123,7 +122,7 @@ class Deployment:
         if not self._runs(payload):
             self._tell(f"starting {payload.words[0]}")
             if self._known_to_init(payload.service):
-                self._journal.run(f"start {payload.service}")
+                self._journal.run(f"start {shlex.quote(payload.service)}")
             else:
                 self._launch(payload.words)
         end = time.monotonic() + _START_TIMEOUT
@@ -169,19 +168,30 @@ class Deployment:
         if item.content is None:
             self._journal.run(f"rm -f {target}")
             return
+        # adb's user may not write elsewhere. Nor may it be believed: others can write there, too.
+        incoming = f"{run_files.new_run()}.deploy"
         with tempfile.NamedTemporaryFile() as file:
             local = item.content
             if isinstance(local, bytes):
                 file.write(local)
                 file.flush()
                 local = Path(file.name)
-            # adb's user may not write elsewhere.
-            self._root.shell(f"chmod 777 {places.DEPLOYMENT}; rm -f {_INCOMING}")
-            self._device.push(local, _INCOMING)
+            self._device.push(local, incoming)
+        copied = self._root.shell(
+            f"umask 077; rm -f {part} && head -c {item.size()} <{incoming} >{part}; "
+            f'[ "$(sha256sum <{part} | cut -c -64)" = {item.digest()} ]'
+        )
+        self._device.shell(f"rm -f {incoming}")
+        if copied.exit_code != 0:
+            self._root.shell(f"rm -f {part}")
+            raise HalyardError(
+                f"{self._device.serial}: what came for {item.target} is not what was sent to "
+                f"{incoming}: the disk is full, or somebody else wrote there: "
+                f"{copied.stderr.strip() or 'its SHA-256 is another'}"
+            )
         # It takes its place whole.
         self._journal.run(
-            f"rm -f {part} && cp {_INCOMING} {part} && chmod {item.mode:o} {part} && "
-            f"chown 0:0 {part} && mv -f {part} {target} && rm -f {_INCOMING} && sync"
+            f"chmod {item.mode:o} {part} && chown 0:0 {part} && mv -f {part} {target} && sync"
         )
         self._label(item)
 
@@ -212,7 +222,7 @@ class Deployment:
                 if not self._journal.targets():
                     self._journal.note(Entry("stopped", service))
                 self._tell(f"stopping {service}")
-            self._root.shell(f"stop {service}")
+            self._root.shell(f"stop {shlex.quote(service)}")
         pid = self._own_pid()
         for each in Patient(self._device, self._name, self._instance).own_processes:
             if each.pid != pid:
@@ -236,7 +246,7 @@ class Deployment:
                 time.sleep(_POLL)
 
     def _launch(self, words: Sequence[str]) -> None:
-        made = f"rm -rf {_RUN}; mkdir -p {_RUN} && chmod 755 {places.DEPLOYMENT} {_RUN}"
+        made = f"rm -rf {_RUN}; mkdir {_RUN}"
         self._journal.run(made)
         self._journal.run(service_folder.launch_command(_RUN, words))
 
@@ -271,7 +281,7 @@ class Deployment:
                 self._root.shell(f"mount -o rw,remount {shlex.quote(entry.target)}")
             for service in self._services():
                 if self._known_to_init(service):
-                    self._root.shell(f"stop {service}")
+                    self._root.shell(f"stop {shlex.quote(service)}")
             if pid is not None and any(each.pid == pid for each in own):
                 self._end(pid)
             for entry in entries:
@@ -290,7 +300,8 @@ class Deployment:
 
     def _services(self) -> list[str]:
         """What scripts that were deployed call their services."""
-        scripts = [path for path in self._journal.targets() if path.endswith(".rc")]
+        targets = self._journal.targets()
+        scripts = [shlex.quote(path) for path in targets if path.endswith(".rc")]
         return [
             section.name
             for file in (self._patient.files(scripts) if scripts else [])

@@ -48,7 +48,7 @@ def next_step(mount: Mount | None, properties: Mapping[str, str], name: str) -> 
     """For a person, why it can't be written and what to type."""
     verity = properties.get("ro.boot.veritymode", "")
     where = f"{mount.point} ({mount.kind} on {mount.source})" if mount else "/vendor"
-    work = f"; or have the program alone in the work folder: halyard deploy --device {name} --work"
+    work = f"; or have the program alone below /data: halyard deploy --device {name} --work"
     if properties.get("ro.kernel.qemu") == "1" or properties.get("ro.boot.qemu") == "1":
         return (
             f"{where} of this emulator can't be written: start it with "

@@ -4,11 +4,16 @@
 Each change is written down before it is made, and what was there is kept before that. So whatever
 moment a deployment ends at, the journal tells of every change, and perhaps of one that was not
 made, which to take back does no harm.
+
+Root acts on what it says, so it lies in a folder that is root's own, mode 0700, below folders that
+nobody else can write into. Anything else at its place is refused; nothing of it is read.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
+from pathlib import PurePosixPath
 from typing import Literal
 
 import msgspec
@@ -19,6 +24,10 @@ from halyard.devices.root import RootShell
 from halyard.doctor import places
 from halyard.errors import HalyardError
 
+_FOLDER = places.DEPLOYMENT
+_ABOVE = tuple(str(path) for path in PurePosixPath(_FOLDER).parents)[:-1]  # but for /
+# For the shell: whether the folder is its user's, root's, alone. A link's mode is 777.
+_OWN = f'[ -d {_FOLDER} ] && [ -O {_FOLDER} ] && [ "$(stat -c %a {_FOLDER})" = 700 ]'
 _FILE = f"{places.DEPLOYMENT}/journal"
 _BACKUPS = f"{places.DEPLOYMENT}/backup"
 _OWNER = f"{places.DEPLOYMENT}/owner"
@@ -40,16 +49,33 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     backup: str = ""
     label: str = ""
 
+    def is_sound(self) -> bool:
+        """Whether a deployment can have written it."""
+        path = PurePosixPath(self.target)
+        return (
+            (self.kind == "stopped" or (path.is_absolute() and ".." not in path.parts))
+            and re.fullmatch(r"[^\0-\x1f\x7f]+", self.target) is not None
+            and re.fullmatch(r"[0-9]{0,9}", self.backup) is not None
+            and re.fullmatch(r"[\w:.,-]*", self.label) is not None
+        )
+
 
 class Journal:
-    """Commands are run as root."""
+    """Commands are run as root. HalyardError where others could have written what is there."""
 
     def __init__(self, root: RootShell, serial: str) -> None:
         self._root = root
         self._serial = serial
+        self._check_folder()
         text = root.shell(f"cat {_FILE} 2>/dev/null").stdout
         self._ends_whole = not text or text.endswith("\n")
         self.entries = [entry for line in text.splitlines() if (entry := _parsed(line))]
+        for entry in self.entries:
+            if not entry.is_sound():
+                raise HalyardError(
+                    f"{serial}: {_FILE} has a line that no deployment writes "
+                    f"({entry.kind} {entry.target[:80]!r}): nothing is taken back"
+                )
 
     @property
     def is_empty(self) -> bool:
@@ -62,10 +88,33 @@ class Journal:
         """DeviceError unless it goes well."""
         return self._root.shell(command).check()
 
+    def _check_folder(self) -> None:
+        """That the folder, where there is one, is root's own. A folder that others may write into
+        can be swapped between a look and its use, so those above count as well."""
+        said = self.run(
+            f"for f in {' '.join(_ABOVE)}; do case $(stat -L -c %a $f 2>/dev/null) in *[2367]) "
+            f"echo $f; exit;; esac; done; [ -e {_FOLDER} ] || [ -L {_FOLDER} ] || exit 0; "
+            f"{_OWN} || echo {_FOLDER}"
+        ).stdout.strip()
+        if not said:
+            return
+        if said == _FOLDER:
+            raise HalyardError(
+                f"{self._serial}: {_FOLDER} is not a folder of root's alone (owner root, mode "
+                "700), so that nothing in it is believed: look at it, and remove it"
+            )
+        raise HalyardError(
+            f"{self._serial}: {said} can be written by everybody, so that root can keep nothing "
+            f"below it: chmod o-w {said}"
+        )
+
     # ---- writing ----------------------------------------------------------------------------
 
     def take(self) -> None:
         """Makes the folder, for one deployment at a time. HalyardError if another one is at it."""
+        self.run(
+            f"mkdir -p {_ABOVE[0]} && {{ [ -e {_FOLDER} ] || mkdir -m 700 {_FOLDER}; }} && {_OWN}"
+        )
         said = self._root.shell(f"cat {_OWNER} 2>/dev/null").stdout
         owner = Owner.parse(said)
         here = Owner.here()
@@ -117,10 +166,8 @@ class Journal:
         match entry.kind:
             case "file" if entry.backup:
                 label = f" && chcon {shlex.quote(entry.label)} {part}" if entry.label else ""
-                self.run(
-                    f"rm -f {part} && cp -a {_BACKUPS}/{entry.backup} {part}{label} && "
-                    f"mv -f {part} {quoted}"
-                )
+                kept = shlex.quote(f"{_BACKUPS}/{entry.backup}")
+                self.run(f"rm -f {part} && cp -a {kept} {part}{label} && mv -f {part} {quoted}")
             case "file":
                 self.run(f"rm -f {part} {quoted}")
             case "folder":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halyard import native
-from halyard.devices.device import WORK_FOLDER, ServiceOptions, Wire
+from halyard.devices.device import ServiceOptions, Wire
 from halyard.doctor import init_script, manifest, places
 
 
@@ -22,6 +22,12 @@ class Item:
     content: Path | bytes | None
     mode: int = 0o644
     label: str = ""  # of SELinux; empty: what the device's policy gives it
+
+    def size(self) -> int:
+        """In bytes."""
+        if isinstance(self.content, Path):
+            return self.content.stat().st_size
+        return len(self.content or b"")
 
     def digest(self) -> str:
         """SHA-256, as sha256sum prints it; empty: there is none."""
@@ -86,11 +92,11 @@ def for_vendor(
     )
 
 
-def for_work_folder(
+def for_own_folder(
     machine: str, instance: str, wires: Sequence[Wire], backends: Sequence[str]
 ) -> Payload:
-    """The program alone, where /vendor can't be written."""
-    program = f"{WORK_FOLDER}/{native.SERVICE}"
+    """The program alone, where /vendor can't be written: beside the journal, as root runs it."""
+    program = f"{places.DEPLOYMENT}/{native.SERVICE}"
     options = ServiceOptions(
         instance=instance, wires=tuple(wires), backends=tuple(backends), program=program
     )

@@ -139,9 +139,9 @@ class Patient:
     def files(self, patterns: Sequence[str]) -> list[DeviceFile]:
         """All that are there, by the shell's patterns, with their text."""
         said = self.shell(
-            f"for f in {' '.join(patterns)}; do [ -f $f ] || continue; "
-            f"echo {_FILE_MARK} $(stat -L -c '%a %Z' $f) $f; "
-            f"head -c {_LARGEST_FILE} $f; echo; done"
+            f'for f in {" ".join(patterns)}; do [ -f "$f" ] || continue; '
+            f'echo {_FILE_MARK} $(stat -L -c \'%a %Z\' "$f") "$f"; '
+            f'head -c {_LARGEST_FILE} "$f"; echo; done'
         ).stdout
         found = []
         for part in said.split(f"{_FILE_MARK} ")[1:]:

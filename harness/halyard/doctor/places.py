@@ -8,10 +8,18 @@ PROGRAM_FOLDER = "/vendor/bin/hw"
 SCRIPT_FOLDER = "/vendor/etc/init"
 FRAGMENT_FOLDER = "/vendor/etc/vintf/manifest"
 
+# What halyard deploy keeps: its journal, what was there before, the service's log, and the program
+# where /vendor can't be written. What root reads and runs lies where nobody else can write, which
+# the work folder does not.
+DEPLOYMENT = "/data/local/halyard"
+# Where root alone puts programs.
+OF_ROOT = ("/vendor/", "/odm/", "/system/", "/apex/", f"{DEPLOYMENT}/")
+
 # In the order in which they are looked for.
 PROGRAMS = (
     f"{PROGRAM_FOLDER}/{native.AIDL_SERVICE}",
     f"{PROGRAM_FOLDER}/{native.SERVICE}",
+    f"{DEPLOYMENT}/{native.SERVICE}",
     f"{WORK_FOLDER}/{native.SERVICE}",
 )
 SCRIPTS = (f"{SCRIPT_FOLDER}/*.rc", "/odm/etc/init/*.rc")
@@ -21,9 +29,6 @@ MANIFESTS = (
     "/odm/etc/vintf/manifest/*.xml",
     "/odm/etc/vintf/manifest.xml",
 )
-
-# What halyard deploy keeps: its journal, what was there before, the service's log.
-DEPLOYMENT = f"{WORK_FOLDER}/deployment"
 
 DOMAIN = "hal_neuralnetworks_halyard"
 EXECUTABLE_LABEL = f"u:object_r:{DOMAIN}_exec:s0"

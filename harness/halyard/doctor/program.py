@@ -51,7 +51,7 @@ def program(patient: Patient) -> Iterator[Finding]:
     found = paths(patient)
     if not found:
         yield problem(
-            f"no program of a service lies in {places.PROGRAM_FOLDER} or the work folder",
+            f"no program of a service lies in {places.PROGRAM_FOLDER} or below /data/local",
             "put it there",
             f"halyard deploy --device {shlex.quote(patient.name)}",
         )
@@ -129,7 +129,9 @@ def linker(patient: Patient) -> Iterator[Finding]:
 
 
 def _linked(patient: Patient, path: str) -> Finding:
-    done = patient.shell(f"{shlex.quote(path)} -h", timeout=20)
+    # Where others can put a program, root does not run it.
+    shell = patient.shell if path.startswith(places.OF_ROOT) else patient.device.shell
+    done = shell(f"{shlex.quote(path)} -h", timeout=20)
     said = f"{done.stderr}\n{done.stdout}"
     if done.exit_code == 0:
         return ok(f"{path} starts, {_linkage(patient, path)}")
