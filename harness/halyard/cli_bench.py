@@ -34,6 +34,7 @@ from halyard.cli_device import METAVAR, open_shown
 from halyard.cli_group import INTERRUPTED, examples
 from halyard.cli_json import json_option
 from halyard.cli_results import keep, results_option
+from halyard.cli_shapes import shape_options
 from halyard.cli_timing import (
     Timing,
     baseline_options,
@@ -52,6 +53,8 @@ from halyard.errors import ConfigError, DeviceError, HalyardError
 from halyard.hal_version import Choice
 from halyard.model import DataType
 from halyard.model.partitioned import PartitionedModel
+from halyard.model.read_options import ReadOptions
+from halyard.model.shapes import Shapes
 from halyard.output_file import check_writable
 from halyard.records.bench import Bench
 from halyard.runner import EXECUTION_MODES
@@ -92,6 +95,7 @@ _TYPES = "float32,quant8_signed"
     "--size", type=int, help="Of images, in pixels, or sequences, in steps. Left out: as published."
 )
 @click.option("--width", default=1.0, show_default=True, help="Of the layers, as a factor.")
+@shape_options
 @click.option(
     "--threads",
     default="1,2",
@@ -231,6 +235,7 @@ def bench(
     types: str,
     size: int | None,
     width: float,
+    shapes: Shapes,
     threads: str,
     device_name: str,
     mode: str,
@@ -292,7 +297,9 @@ def bench(
     config = config_of(device_name)
     asked = parse_backends(backends, known=config.kind != "adb")
     zoo.check(size, width)
-    subjects = subjects_of(names, data_types, size, width, option="--models")
+    subjects = subjects_of(
+        names, data_types, size, width, option="--models", options=ReadOptions(shapes)
+    )
     is_here = device_name == "host"
     if instance is not None and config.kind == "host":
         raise ConfigError("--instance needs a service, and so a device")

@@ -11,11 +11,14 @@ import click
 from halyard import hal_version, output_file, records
 from halyard.cli_group import examples
 from halyard.cli_json import json_option
+from halyard.cli_shapes import shape_options
 from halyard.conversion import FORMATS, convert
 from halyard.model import Conversion, NnapiPart, Part, TensorInfo, operation_name
 from halyard.model.dot import dot
 from halyard.model.drawing import PICTURES, check_drawable, drawn
 from halyard.model.listing import listing
+from halyard.model.read_options import ReadOptions
+from halyard.model.shapes import Shapes
 from halyard.output_file import check_writable
 from halyard.records import convert as convert_records
 from halyard.terminal import Terminal, counted
@@ -29,6 +32,7 @@ _STDOUT = Path("-")
     epilog=examples(
         "halyard convert model.tflite -o model.pb",
         "halyard convert model.onnx --text - --strict",
+        "halyard convert model.onnx --dim batch=1,seqlen=32 -o model.pb",
         "halyard convert model.tflite --graph model.svg",
         "halyard convert model.tflite --graph - | dot -Tsvg >model.svg",
     ),
@@ -58,6 +62,7 @@ _STDOUT = Path("-")
     metavar="FILE",
     help="The graph, in Graphviz's language; .svg, .png, .pdf: drawn, by its dot. -: shown here.",
 )
+@shape_options
 @click.option("--strict", is_flag=True, help="Fail if NNAPI has no word for an operator.")
 @json_option
 def convert_command(
@@ -67,6 +72,7 @@ def convert_command(
     text_path: Path | None,
     graph_path: Path | None,
     strict: bool,
+    shapes: Shapes,
     json_path: Path | None,
 ) -> None:
     """Reads a model's file, says what NNAPI runs of it and why not the rest, and writes it in other
@@ -77,7 +83,7 @@ def convert_command(
             check_writable(path)
     if graph_path is not None:
         check_drawable(source, graph_path)
-    conversion = convert(source)
+    conversion = convert(source, ReadOptions(shapes))
     if strict:
         conversion.refuse_unmapped()
     # What is no valid model goes nowhere.

@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,11 @@ from typing import Any
 import click
 
 from halyard.errors import ConfigError, HalyardError
+from halyard.model.shapes import OpenDimensions
 from halyard.terminal import printable
+
+# What was typed behind the program's name, in a context's notes.
+_TYPED = "halyard.typed"
 
 # As shells have it.
 INTERRUPTED = 128 + signal.SIGINT
@@ -38,11 +43,18 @@ class Group(click.Group):
 class Program(Group):
     """Turns what the harness raises into a message and an exit code."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_TYPED] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except ConfigError as error:
             raise click.UsageError(printable(str(error))) from error
+        except OpenDimensions as error:
+            line = shlex.join(["halyard", *ctx.meta[_TYPED], *error.options])
+            raise click.ClickException(printable(f"{error}:\n  {line}")) from error
         except HalyardError as error:
             raise click.ClickException(printable(str(error))) from error
         except MemoryError as error:

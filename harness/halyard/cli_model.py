@@ -3,7 +3,7 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,12 @@ import click
 from halyard import cli_values, output_file, zoo
 from halyard.cli_group import examples
 from halyard.cli_json import json_option, write_json
+from halyard.cli_shapes import shape_options
 from halyard.conversion import FORMATS
 from halyard.errors import ConfigError
 from halyard.model import DataType, HostPart
+from halyard.model.read_options import ReadOptions
+from halyard.model.shapes import Shapes
 from halyard.output_file import check_writable
 from halyard.records.made import Saved
 from halyard.subject import FileSubject, Subject
@@ -56,6 +59,7 @@ class ModelChoice:
     width: float
     seed: int
     strict: bool = False
+    shapes: Shapes = field(default_factory=Shapes)
 
     def subject(self) -> Subject | FileSubject:
         """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
@@ -63,6 +67,10 @@ class ModelChoice:
         if model in zoo.NAMES:
             zoo.check(self.size, self.width)
             zoo.check_type(model, DataType(self.type_name))
+            if self.shapes:
+                raise ConfigError(
+                    "--shape and --dim are for files, not for models of the zoo, which have --size"
+                )
             return Subject.of_zoo(model, DataType(self.type_name), self.size, self.width, self.seed)
         path = Path(model)
         if not path.is_file():
@@ -75,7 +83,7 @@ class ModelChoice:
                 raise ConfigError(
                     f"--{option.partition('_')[0]} is for models of the zoo, not for files"
                 )
-        return FileSubject(path, self.seed, self.strict)
+        return FileSubject(path, self.seed, self.strict, ReadOptions(self.shapes))
 
 
 def model_options(function: Command) -> Command:
@@ -92,12 +100,14 @@ def model_options(function: Command) -> Command:
         width: float,
         seed: int,
         strict: bool,
+        shapes: Shapes,
         **others: Any,
     ) -> None:
         if model_argument is not None and model_option is not None:
             raise ConfigError(f"--model {model_option}: {model_argument} is the model already")
         name = model_argument or model_option or _DEFAULT
-        function(model=ModelChoice(name, type_name, size, width, seed, strict), **others)
+        choice = ModelChoice(name, type_name, size, width, seed, strict, shapes)
+        function(model=choice, **others)
 
     seed_option = click.option(
         "--seed",
@@ -122,7 +132,7 @@ def model_options(function: Command) -> Command:
     argument = click.argument(
         "model_argument", metavar="[MODEL]", required=False, shell_complete=cli_values.model
     )
-    return argument(option(_zoo_options(seed_option(strict_option(command)))))
+    return argument(option(_zoo_options(shape_options(seed_option(strict_option(command))))))
 
 
 def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:

@@ -9,10 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol, Self
 
+from msgspec import UNSET
+
 from halyard.conversion import convert
 from halyard.model import Conversion, DataType, NnapiPart, RunnableModel
 from halyard.model.imported import ImportedModel
 from halyard.model.partitioned import PartitionedModel
+from halyard.model.read_options import USUAL, ReadOptions
 from halyard.records.run import Model
 from halyard.zoo import MIN_SIZE, ZooModel, build, default_size
 
@@ -79,22 +82,29 @@ class FileSubject:
     seed: int = 0
     # Whether NNAPI has to run all of it, and the host nothing.
     strict: bool = False
+    options: ReadOptions = USUAL
 
     @property
     def conversion(self) -> Conversion:
         """HalyardError for a file that can't be read."""
-        return _converted(self.path)
+        return _converted(self.path, self.options)
 
     @property
     def runnable(self) -> RunnableModel:
         """A PartitionedModel where the host runs parts of it. HalyardError, too, where it may not,
         or where NNAPI runs none."""
-        return _runnable(self.path, self.strict)
+        return _runnable(self.path, self.strict, self.options)
 
     def record(self) -> Model:
         """Under the file's name: what stands in it is often the same in all, as `main_graph` is in
         PyTorch's ONNX files."""
-        return Model(name=self.path.name, file=str(self.path), seed=self.seed)
+        shapes = self.options.shapes.words()
+        return Model(
+            name=self.path.name,
+            file=str(self.path),
+            shapes=shapes or UNSET,
+            seed=self.seed,
+        )
 
     def __str__(self) -> str:
         return str(self.path)
@@ -106,13 +116,13 @@ def _built(name: str, data_type: DataType, size: int, width: float) -> ZooModel:
 
 
 @cache
-def _converted(path: Path) -> Conversion:
-    return convert(path)
+def _converted(path: Path, options: ReadOptions) -> Conversion:
+    return convert(path, options)
 
 
 @cache
-def _runnable(path: Path, strict: bool) -> RunnableModel:
-    conversion = _converted(path)
+def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
+    conversion = _converted(path, options)
     parts = [each for each in conversion.parts if isinstance(each, NnapiPart)]
     if strict or not parts:
         conversion.refuse_unmapped()

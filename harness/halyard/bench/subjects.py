@@ -9,6 +9,7 @@ from pathlib import Path
 from halyard import zoo
 from halyard.errors import ConfigError
 from halyard.model import DataType
+from halyard.model.read_options import USUAL, ReadOptions
 from halyard.subject import FileSubject, Subject
 
 
@@ -19,16 +20,22 @@ def subjects_of(
     width: float,
     *,
     option: str,
+    options: ReadOptions = USUAL,
 ) -> list[Subject | FileSubject]:
-    """A file comes in the type that it has. ConfigError for a name that is neither."""
+    """A file comes in the type that it has, and is read with the options. ConfigError for a name
+    that is neither, and for options where there is no file."""
     subjects: list[Subject | FileSubject] = []
     for name in names:
         if name in zoo.NAMES:
             subjects += [Subject.of_zoo(name, each, size, width) for each in data_types]
         elif Path(name).is_file():
-            subjects.append(FileSubject(Path(name)))
+            subjects.append(FileSubject(Path(name), options=options))
         else:
             raise ConfigError(
                 f"{option}: no {name!r}, there are {', '.join(zoo.NAMES)}; nor is it a file"
             )
+    if options.shapes and not any(isinstance(each, FileSubject) for each in subjects):
+        raise ConfigError(
+            "--shape and --dim are for files, not for models of the zoo, which have --size"
+        )
     return subjects

@@ -94,7 +94,7 @@ class OriginalSide(LibrarySide):
             with folders.Temporary("original") as folder:
                 path = folder / f"model{self._conversion.source.path.suffix}"
                 path.write_bytes(content)
-                with self._engine.load(path) as loaded:
+                with self._engine.load(path, [each.shape for each in given]) as loaded:
                     loaded.bind([np.ascontiguousarray(values).tobytes() for values in given])
                     outputs = loaded.run()
                     infos = loaded.tensors.outputs

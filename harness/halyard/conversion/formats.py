@@ -11,6 +11,7 @@ from halyard import onnx, tflite, torch_nnapi
 from halyard.conversion import halyard_file
 from halyard.errors import HalyardError
 from halyard.model import Conversion
+from halyard.model.read_options import USUAL, ReadOptions
 
 # A file is read as a whole; flatbuffers, and messages, end at 2 GiB anyway.
 _MAX_BYTES = 2**31
@@ -19,11 +20,12 @@ _MAX_BYTES = 2**31
 @dataclass(frozen=True)
 class Format:
     """`read` is given a file's bytes, and its path for messages and for the reference. It raises
-    HalyardError for what is no such file, and for a model that can be neither mapped nor cut."""
+    HalyardError for what is no such file, for a model that can be neither mapped nor cut, and for
+    options that do not go with it."""
 
     name: str
     extensions: tuple[str, ...]
-    read: Callable[[bytes, Path], Conversion]
+    read: Callable[[bytes, Path, ReadOptions], Conversion]
 
 
 HALYARD = Format("Halyard", (".pb", ".halyard"), halyard_file.read_conversion)
@@ -44,7 +46,7 @@ def format_of(path: Path) -> Format:
     return HALYARD
 
 
-def convert(path: Path) -> Conversion:
+def convert(path: Path, options: ReadOptions = USUAL) -> Conversion:
     """HalyardError for what can't be read."""
     try:
         if path.stat().st_size > _MAX_BYTES:
@@ -54,4 +56,4 @@ def convert(path: Path) -> Conversion:
         raise HalyardError(f"{path}: {error.strerror}") from error
     if not content:
         raise HalyardError(f"{path}: the file is empty")
-    return format_of(path).read(content, path)
+    return format_of(path).read(content, path, options)

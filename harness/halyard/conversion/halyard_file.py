@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 
 from halyard.errors import HalyardError
 from halyard.model import Conversion, NnapiPart, Source, byte_size, names_of, tensor_infos
+from halyard.model.read_options import USUAL, ReadOptions
 from halyard.model.wire import is_cut_off
 from halyard.proto import halyard_pb2 as pb
 
@@ -16,7 +17,7 @@ from halyard.proto import halyard_pb2 as pb
 MAX_OPERAND_BYTES = 2**30
 
 
-def read_conversion(content: bytes, path: Path) -> Conversion:
+def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) -> Conversion:
     """HalyardError for a file that holds no model, or one whose shapes are not all known."""
     model = pb.Model()
     try:
@@ -26,6 +27,11 @@ def read_conversion(content: bytes, path: Path) -> Conversion:
         reason = cut_off if is_cut_off(content) else error
         raise HalyardError(f"{path}: this is no serialised halyard.Model: {reason}") from error
     main = model.main
+    if options.shapes:
+        raise HalyardError(
+            f"{path}: --shape and --dim are for files of other formats: in Halyard's own all "
+            "operands have their shapes"
+        )
     if not main.operations:
         raise HalyardError(f"{path}: a model without operations")
     for side, indexes in (("input", main.input_indexes), ("output", main.output_indexes)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from halyard.engines.engine import EngineMissing, EngineRefused, Library, Loaded
+from halyard.engines.engine import EngineMissing, EngineRefused, Library, Loaded, Shapes
 from halyard.engines.in_process import imported, timed
 from halyard.model import Array, TensorInfo, Tensors
 
@@ -50,7 +50,7 @@ class ArmNn(Library):
         release = _RELEASES.get(version.partition(".")[0])
         self.version = f"{version} ({release})" if release else version
 
-    def load(self, path: Path) -> _Network:
+    def load(self, path: Path, shapes: Shapes = ()) -> _Network:
         module = self._module
         try:
             parser = module.ITfLiteParser()
@@ -64,10 +64,13 @@ class ArmNn(Library):
         # Its exceptions have no class of their own in common.
         except Exception as error:
             raise EngineRefused(f"Arm NN does not take the model: {error}") from error
-        return _Network(module, parser, runtime, number)
+        loaded = _Network(module, parser, runtime, number)
+        if shapes and [tuple(each.shape) for each in loaded.tensors.inputs] != list(shapes):
+            raise EngineRefused("Arm NN has inputs of the shapes in the file, and of no others")
+        return loaded
 
     def prepare(self, work: Workload) -> _Network:
-        loaded = self.load(work.tflite())
+        loaded = self.load(work.tflite(), work.shapes)
         loaded.bind([array.tobytes() for array in work.inputs])
         return loaded
 

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from halyard.errors import HalyardError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from halyard.engines.workload import Workload
     from halyard.model import Array, Tensors
+
+
+# Of a model's inputs.
+Shapes = Sequence[tuple[int, ...]]
 
 
 class EngineMissing(HalyardError):
@@ -76,5 +79,6 @@ class Library(Engine, Protocol):
 
     version: str
 
-    def load(self, path: Path) -> Loaded:
-        """EngineRefused where it does not take the model. This is what preparing is timed as."""
+    def load(self, path: Path, shapes: Shapes = ()) -> Loaded:
+        """With inputs of these shapes, in the model's order; none: as the file has them.
+        EngineRefused where it does not take the model. This is what preparing is timed as."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from halyard.engines.engine import EngineMissing, EngineRefused, Library, Loaded
+from halyard.engines.engine import EngineMissing, EngineRefused, Library, Loaded, Shapes
 from halyard.engines.in_process import imported, timed, without_chatter
 from halyard.model import Array, TensorInfo, Tensors
 
@@ -43,7 +43,7 @@ class LiteRt(Library):
         self._kernels = kernels
         self.version = importlib.metadata.version("ai-edge-litert")
 
-    def load(self, path: Path) -> _Interpreter:
+    def load(self, path: Path, shapes: Shapes = ()) -> _Interpreter:
         """A .tflite file, which is mapped, as an app would have it."""
         try:
             # It tells of its delegate, in the midst of what a command shows.
@@ -53,13 +53,18 @@ class LiteRt(Library):
                     num_threads=self._threads,
                     experimental_op_resolver_type=self._module.OpResolverType[self._kernels.value],
                 )
+                for detail, shape in zip(
+                    interpreter.get_input_details(), shapes, strict=bool(shapes)
+                ):
+                    if tuple(detail["shape"]) != shape:
+                        interpreter.resize_tensor_input(detail["index"], shape)
                 interpreter.allocate_tensors()
         except (RuntimeError, ValueError) as error:
             raise EngineRefused(f"LiteRT does not take the model: {error}") from error
         return _Interpreter(interpreter)
 
     def prepare(self, work: Workload) -> _Interpreter:
-        loaded = self.load(work.tflite())
+        loaded = self.load(work.tflite(), work.shapes)
         loaded.bind([array.tobytes() for array in work.inputs])
         return loaded
 

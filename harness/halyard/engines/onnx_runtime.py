@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import importlib.metadata
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from halyard.engines.engine import EngineRefused, Library, Loaded
+from halyard.engines.engine import EngineRefused, Library, Loaded, Shapes
 from halyard.engines.in_process import imported, timed
 from halyard.model import Array, TensorInfo, Tensors
 
@@ -43,7 +44,7 @@ class OnnxRuntime(Library):
         self._as_written = as_written
         self.version = importlib.metadata.version("onnxruntime")
 
-    def load(self, path: Path) -> _Session:
+    def load(self, path: Path, shapes: Shapes = ()) -> _Session:
         options = self._module.SessionOptions()
         options.intra_op_num_threads = self._threads
         options.inter_op_num_threads = 1
@@ -57,10 +58,10 @@ class OnnxRuntime(Library):
         # Its exceptions have no class of their own in common.
         except Exception as error:
             raise EngineRefused(f"ONNX Runtime does not take the model: {error}") from error
-        return _Session(self._module, session)
+        return _Session(self._module, session, shapes)
 
     def prepare(self, work: Workload) -> _Session:
-        loaded = self.load(work.onnx())
+        loaded = self.load(work.onnx(), work.shapes)
         loaded.bind([array.tobytes() for array in work.inputs])
         return loaded
 
@@ -68,16 +69,21 @@ class OnnxRuntime(Library):
 class _Session(Loaded):
     """Inputs and outputs are bound once, so that nothing is copied while it is timed."""
 
-    def __init__(self, module: Any, session: Any) -> None:
+    def __init__(self, module: Any, session: Any, shapes: Shapes) -> None:
         self._module = module
+        self._shapes = shapes
         self._session = session
         self._binding = session.io_binding()
         self._held: list[Any] = []
 
     @property
     def tensors(self) -> Tensors:
-        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
-        return Tensors(tuple(map(_info, inputs)), tuple(map(_info, outputs)))
+        inputs = tuple(map(_info, self._session.get_inputs()))
+        if self._shapes:
+            inputs = tuple(
+                replace(info, shape=shape) for info, shape in zip(inputs, self._shapes, strict=True)
+            )
+        return Tensors(inputs, tuple(map(_info, self._session.get_outputs())))
 
     def bind(self, inputs: Sequence[bytes]) -> None:
         try:
@@ -112,8 +118,8 @@ class _Session(Loaded):
 
 
 def _info(value: Any) -> TensorInfo:
-    """EngineRefused for what has no numbers. A dimension that the file leaves open is one, as it is
-    where the file is mapped to NNAPI."""
+    """EngineRefused for what has no numbers. A dimension that the file leaves open is one, unless
+    somebody says what it is."""
     if value.type not in _TYPES:
         raise EngineRefused(f"{value.name!r} is a {value.type}, which is no tensor of numbers")
     shape = tuple(extent if isinstance(extent, int) else 1 for extent in value.shape)

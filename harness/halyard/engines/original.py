@@ -34,7 +34,7 @@ def run_file(
     engine: Library, path: Path, inputs: Sequence[Array], count: int, warmup: int
 ) -> tuple[list[Array], list[int]]:
     """The outputs, and the nanoseconds of each counted run."""
-    with engine.load(path) as loaded:
+    with engine.load(path, [values.shape for values in inputs]) as loaded:
         loaded.bind([np.ascontiguousarray(values).tobytes() for values in inputs])
         times = loaded.time(count, warmup)
         return loaded.run(), times

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halyard import delimited
-from halyard.engines.engine import EngineMissing, EngineRefused, Library, Loaded
+from halyard.engines.engine import EngineMissing, EngineRefused, Library, Loaded, Shapes
 from halyard.engines.in_process import imported, timed
 from halyard.engines.torch_module import module_of
 from halyard.errors import NotExpressible
@@ -116,9 +116,9 @@ class PyTorch(Library):
     def _is_cuda(self) -> bool:
         return self._device.startswith("cuda")
 
-    def load(self, path: Path) -> _Model:
+    def load(self, path: Path, shapes: Shapes = ()) -> _Model:  # noqa: ARG002
         """A bundle with the model, as our runner takes it. With all that the mode needs before it
-        runs at its pace: it is compiled, or captured."""
+        runs at its pace: it is compiled, or captured. Shapes are the model's."""
         torch, way = self._torch, self._way
         torch.set_num_threads(self._threads)
         torch.set_grad_enabled(False)
@@ -153,7 +153,7 @@ class PyTorch(Library):
             raise EngineRefused(f"PyTorch does not take the model: {first[0]}") from error
 
     def prepare(self, work: Workload) -> _Model:
-        loaded = self.load(work.bundle())
+        loaded = self.load(work.bundle(), work.shapes)
         loaded.bind([array.tobytes() for array in work.inputs])
         return loaded
 

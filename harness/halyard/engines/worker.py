@@ -32,12 +32,14 @@ def serve(
     library = libraries.library(name, threads)
     result = pb.CaseResult(target=name, version_string=library.version)
     [test_case] = delimited.read(case.read_bytes(), pb.TestCase)
-    inputs = [item.data for item in test_case.examples[0].inputs]
+    given = test_case.examples[0].inputs
+    inputs = [item.data for item in given]
+    shapes = [tuple(item.dimensions) for item in given]
     Path("/proc/self/clear_refs").write_text("5")
     result.memory.base_rss_bytes = _status("VmRSS")
     start = time.perf_counter_ns()
     try:
-        loaded = library.load(model)
+        loaded = library.load(model, shapes)
         result.prepare_ns = time.perf_counter_ns() - start
         loaded.bind(inputs)
         example = pb.ExampleResult(timings=_timings(loaded, 1))

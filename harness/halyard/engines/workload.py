@@ -46,6 +46,11 @@ class Workload:
         return Tensors(self.model.inputs, self.model.outputs)
 
     @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Of the inputs."""
+        return [info.shape for info in self.model.inputs]
+
+    @property
     def example(self) -> pb.Example:
         return self.model.example_of(self.inputs)
 
@@ -77,6 +82,8 @@ class Workload:
     def inputs_alone(self) -> Path:
         """A bundle for those who have the model from another file."""
         alone = pb.TestCase(examples=[self.example])
+        for given, shape in zip(alone.examples[0].inputs, self.shapes, strict=True):
+            given.dimensions[:] = shape
         return self.file("inputs", lambda: delimited.write([alone]))
 
     def file(self, name: str, write: Callable[[], bytes]) -> Path:

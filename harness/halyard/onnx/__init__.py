@@ -11,6 +11,7 @@ from typing import Any
 
 from halyard.errors import HalyardError, PackageMissing
 from halyard.model import Conversion
+from halyard.model.read_options import USUAL, ReadOptions
 from halyard.proto import halyard_pb2 as pb
 
 __all__ = ["read", "read_conversion", "write"]
@@ -42,14 +43,14 @@ def read(content: bytes) -> Any:
         raise HalyardError(f"this is no ONNX file: {error}") from error
 
 
-def read_conversion(content: bytes, path: Path) -> Conversion:
+def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) -> Conversion:
     """The model of an ONNX file. What NNAPI has no words for is left to ONNX Runtime. HalyardError
     where it is none, or damaged."""
     try:
         from halyard.onnx.reading.conversion import converted
     except ImportError as error:
         raise _missing("read", error) from error
-    return converted(content, path)
+    return converted(content, path, options)
 
 
 def _missing(verb: str, error: ImportError) -> PackageMissing:

@@ -25,6 +25,7 @@ class Model(Record, frozen=True, kw_only=True):
     size: int | UnsetType = UNSET
     width: float | UnsetType = UNSET
     file: str | UnsetType = UNSET
+    shapes: list[str] | UnsetType = UNSET  # of inputs, as on the command line
     seed: int
 
     @property

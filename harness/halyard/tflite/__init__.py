@@ -12,6 +12,7 @@ from typing import Any
 from halyard.errors import HalyardError, PackageMissing
 from halyard.model import Conversion
 from halyard.model.budget import Budget
+from halyard.model.read_options import USUAL, ReadOptions
 from halyard.proto import halyard_pb2 as pb
 
 __all__ = ["read", "read_conversion", "write"]
@@ -40,14 +41,14 @@ def read(content: bytes) -> Any:
         raise HalyardError(f"this is no .tflite file: {error}") from error
 
 
-def read_conversion(content: bytes, path: Path) -> Conversion:
+def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) -> Conversion:
     """The model of a .tflite file, mapped as TFLite's NNAPI delegate does. HalyardError where it is
     none, or damaged."""
     try:
         from halyard.tflite.reading.conversion import converted
     except ImportError as error:
         raise _missing("read", error) from error
-    return converted(content, path)
+    return converted(content, path, options)
 
 
 def _missing(verb: str, error: ImportError) -> PackageMissing:

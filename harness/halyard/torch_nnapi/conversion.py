@@ -23,6 +23,8 @@ from halyard.model import (
     is_tensor,
     tensor_infos,
 )
+from halyard.model.read_options import USUAL, ReadOptions
+from halyard.model.shapes import Declared, closed
 from halyard.proto import halyard_pb2 as pb
 from halyard.torch_nnapi.archive import Archive
 from halyard.torch_nnapi.pickles import Record, Tensor
@@ -38,7 +40,7 @@ _LAST_TYPE = pb.OPERAND_TYPE_TENSOR_QUANT16_ASYMM
 _LAST_OPERATION = pb.OPERATION_TYPE_RESIZE_NEAREST_NEIGHBOR
 
 
-def read_conversion(content: bytes, path: Path) -> Conversion:
+def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) -> Conversion:
     """A TorchScript file of what torch.backends._nnapi.prepare.convert_model_to_nnapi gives.
     HalyardError where it is none, or damaged."""
     try:
@@ -47,10 +49,17 @@ def read_conversion(content: bytes, path: Path) -> Conversion:
         blob, weights = _data(archive, module)
         model = parse(blob)
         build = _Build(model, weights, path.stem)
+        inputs = [
+            Declared(f"arg_{number}", model.operands[index].dims)
+            for number, index in enumerate(model.inputs)
+        ]
+        closed(inputs, options.shapes)
         part = build.part(
             _formats(module, "inp_mem_fmts", len(model.inputs)),
             _formats(module, "out_mem_fmts", len(model.outputs)),
         )
+    except HalyardError as error:
+        raise HalyardError(f"{path}: {error}") from error
     # numpy's OverflowError is about strides that no tensor has.
     except (ValueError, OverflowError) as error:
         raise HalyardError(f"{path}: this is no PyTorch model for NNAPI: {error}") from error

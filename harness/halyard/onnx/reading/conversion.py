@@ -14,6 +14,8 @@ from onnx.utils import Extractor
 
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import Conversion, HostPart, NnapiPart, Source, TensorInfo, Unmapped
+from halyard.model.read_options import ReadOptions
+from halyard.model.shapes import OpenDimensions
 from halyard.onnx.graph import packed
 from halyard.onnx.reading.dynamic_quantization import with_real_products
 from halyard.onnx.reading.file import model_of
@@ -29,13 +31,15 @@ FORMAT = "ONNX"
 
 # Weights may be of any size; what becomes of them is looked at.
 @np.errstate(all="ignore")
-def converted(content: bytes, path: Path) -> Conversion:
+def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     """HalyardError for what is no ONNX file, or has values of unknown shape at its ends."""
     model, notes = with_real_products(model_of(content, path))
     try:
-        network = network_of(model)
+        network = network_of(model, options.shapes)
         network.refused = refusals(network, OPERATORS)
         inputs, outputs = (_ends(network, names) for names in (network.inputs, network.outputs))
+    except OpenDimensions as error:
+        raise OpenDimensions(f"{path}: {error}", error.options) from error
     except HalyardError as error:
         raise HalyardError(f"{path}: {error}") from error
     if not network.nodes:

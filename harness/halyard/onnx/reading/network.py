@@ -23,6 +23,8 @@ from onnx import (
 
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import Array
+from halyard.model.shapes import Shapes
+from halyard.onnx.reading.declared import close_inputs
 from halyard.onnx.reading.folding import FOLDABLE, evaluated
 
 # Of a value, and of all constants that are computed: a file of a few bytes may ask for anything.
@@ -140,10 +142,11 @@ class Network:
         return None if uses[0].number in self.refused else uses[0]
 
 
-def network_of(model: ModelProto) -> Network:
-    """HalyardError for a graph that contradicts itself."""
+def network_of(model: ModelProto, shapes: Shapes) -> Network:
+    """HalyardError for a graph that contradicts itself, or the shapes that are asked for."""
     network = Network(model)
     graph = model.graph
+    close_inputs(model, network.inputs, shapes)
     # What is inferred goes before what the file says.
     for info in (*graph.value_info, *graph.output):
         network.protos[info.name] = info.type
@@ -153,7 +156,7 @@ def network_of(model: ModelProto) -> Network:
         raise HalyardError("it has sparse tensors, which are not read")
     for info in graph.input:
         if info.name not in network.constants:
-            network.protos[info.name] = _closed(info.name, info.type)
+            network.protos[info.name] = info.type
             _note(network, info.name, network.protos[info.name])
     opsets = {each.domain or "ai.onnx": each.version for each in model.opset_import}
     for number, proto in enumerate(graph.node):
@@ -175,24 +178,6 @@ def _hold(network: Network, name: str, values: Array) -> None:
     element = helper.np_dtype_to_tensor_dtype(values.dtype)
     network.protos[name] = helper.make_tensor_type_proto(element, values.shape)
     network.types[name] = ValueType(element, values.shape)
-
-
-def _closed(name: str, given: TypeProto) -> TypeProto:
-    """With one for the batch where the file leaves it open."""
-    closed = TypeProto()
-    closed.CopyFrom(given)
-    if not closed.HasField("tensor_type") or not closed.tensor_type.HasField("shape"):
-        raise HalyardError(f"input {name!r} is no tensor of known rank")
-    for number, extent in enumerate(closed.tensor_type.shape.dim):
-        if not extent.HasField("dim_value") or extent.dim_value < 1:
-            if number > 0 or (extent.HasField("dim_value") and extent.dim_value == 0):
-                raise HalyardError(
-                    f"input {name!r} leaves dimension {number} open "
-                    f"({extent.dim_param or 'without a name'}): fix it with python -m "
-                    "onnxruntime.tools.make_dynamic_shape_fixed"
-                )
-            extent.dim_value = 1
-    return closed
 
 
 def _note(network: Network, name: str, proto: TypeProto) -> None:

@@ -22,6 +22,7 @@ from halyard.model import (
 )
 from halyard.model.cut import cut
 from halyard.model.partition import Group, Step, groups
+from halyard.model.read_options import ReadOptions
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.graph import OMITTED
 from halyard.tflite.reading import cutting
@@ -36,8 +37,10 @@ FORMAT = "TFLite"
 _OPERATION = re.compile(r"operation (?P<number>\d+) \((?P<name>\w+)\): (?P<reason>.*)", re.DOTALL)
 
 
-def converted(content: bytes, path: Path) -> Conversion:
+def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     try:
+        if options.shapes:
+            raise HalyardError("--shape and --dim are not for .tflite files")
         file = read(content)
         return _Reading(file, path).conversion(content)
     except HalyardError as error:

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Extents of what a model takes, where its file leaves some open: from the command line, from the
+file, and as usual."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from halyard.errors import ConfigError, HalyardError
+
+MAX_EXTENT = 2**31 - 1
+# Longer names are no sums of others.
+_MAX_EXPRESSION = 200
+
+# "batch * 4" is none.
+_BATCH = re.compile(r"n|b|bs|nb|[\w .:/]*batch[\w .:/]*", re.IGNORECASE)
+# A first dimension of such a name is no batch.
+_LENGTH = re.compile(
+    r"[tlshw]|.*(seq|len|time|frame|token|sample|word|char|height|width|step|chunk).*",
+    re.IGNORECASE,
+)
+_IMAGE = re.compile(r"h|w|.*(height|width).*", re.IGNORECASE)
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
+
+class OpenDimensions(HalyardError):
+    """Dimensions whose extents nothing tells. `options` are for the command line, and close them
+    all, with extents that models of the kind often have."""
+
+    def __init__(self, text: str, options: Sequence[str]) -> None:
+        super().__init__(text)
+        self.options = tuple(options)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What a user says of a model's inputs: shapes by their names ("" for the only one), and
+    extents by the names of dimensions."""
+
+    of_inputs: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    extents: tuple[tuple[str, int], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.of_inputs or self.extents)
+
+    @classmethod
+    def parse(cls, shapes: Sequence[str], dims: Sequence[str]) -> Shapes:
+        """Of the words behind --shape and --dim. ConfigError for what is neither."""
+        of_inputs: dict[str, tuple[int, ...]] = {}
+        for word in shapes:
+            name, _, extents = word.rpartition("=")
+            if name in of_inputs:
+                raise ConfigError(f"--shape {word}: {name or 'the input'} has a shape already")
+            of_inputs[name] = _shape(word, extents)
+        given: dict[str, int] = {}
+        for word in dims:
+            for each in word.split(","):
+                name, equals, extent = each.rpartition("=")
+                if not equals or not name:
+                    raise ConfigError(f"--dim {word}: {each!r} is no NAME=EXTENT")
+                value = _extent(f"--dim {word}", extent)
+                if given.setdefault(name.strip(), value) != value:
+                    raise ConfigError(f"--dim {word}: {name} is {given[name.strip()]} already")
+        return cls(tuple(of_inputs.items()), tuple(given.items()))
+
+    def words(self) -> list[str]:
+        """As on the command line."""
+        shapes = [shape_option(*each) for each in self.of_inputs]
+        dims = ",".join(f"{name}={extent}" for name, extent in self.extents)
+        return [word for each in shapes for word in each] + (["--dim", dims] if dims else [])
+
+
+def shape_option(name: str, shape: Sequence[int]) -> tuple[str, str]:
+    extents = ",".join(map(str, shape))
+    return "--shape", f"{name}={extents}" if name else extents
+
+
+def _shape(word: str, text: str) -> tuple[int, ...]:
+    if not text.strip():
+        if "=" not in word:
+            raise ConfigError("--shape: there are no extents")
+        return ()
+    return tuple(_extent(f"--shape {word}", each) for each in text.split(","))
+
+
+def _extent(option: str, text: str) -> int:
+    text = text.strip()
+    if not (text.isascii() and text.isdigit()) or int(text) > MAX_EXTENT:
+        raise ConfigError(f"{option}: {text!r} is no extent, a whole number from 0 to {MAX_EXTENT}")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An input as its file declares it: each dimension an extent, or the name of an open one, which
+    may be empty. No dimensions: the file does not say how many. `hints` are extents of open
+    dimensions that something else in the file tells."""
+
+    name: str
+    dims: tuple[int | str, ...] | None
+    hints: Mapping[int, int] = field(default_factory=dict)
+
+    def text(self) -> str:
+        if self.dims is None:
+            return f"{self.name!r} (of any rank)"
+        return f"{self.name!r} [{', '.join(str(each) or '?' for each in self.dims)}]"
+
+
+@dataclass
+class Closing:
+    """The inputs' shapes, and what the names of dimensions have come to stand for."""
+
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    extents: dict[str, int] = field(default_factory=dict)
+
+
+def closed(inputs: Sequence[Declared], said: Shapes) -> Closing:
+    """Where nobody says another one, a batch is one. HalyardError where what is said contradicts
+    the file; OpenDimensions, which names all of them, where something stays open."""
+    closing = Closing(extents=_extents(inputs, said))
+    given = _given(inputs, said)
+    for each in inputs:
+        if each.name in given:
+            _take(closing, each, given[each.name])
+    _hint(closing, inputs)
+    # A batch that was given to one input is that of the others.
+    batches = {
+        closing.shapes[each.name][0]
+        for each in inputs
+        if each.name in given and each.dims and _is_batch(each.dims, 0)
+    }
+    batch = batches.pop() if len(batches) == 1 else 1
+    for each in inputs:
+        for axis, dim in enumerate(each.dims or ()):
+            if isinstance(dim, str) and dim and _is_batch(each.dims or (), axis):
+                closing.extents.setdefault(dim, batch)
+    still_open: list[tuple[Declared, list[int | str]]] = []
+    for each in inputs:
+        if each.name not in closing.shapes:
+            found = [
+                _found(each, axis, closing.extents, batch) for axis in range(len(each.dims or ()))
+            ]
+            if each.dims is None or any(isinstance(extent, str) for extent in found):
+                still_open.append((each, found))
+            else:
+                closing.shapes[each.name] = tuple(map(int, found))
+    if still_open:
+        raise _open(still_open, alone=len(inputs) == 1)
+    return closing
+
+
+def _extents(inputs: Sequence[Declared], said: Shapes) -> dict[str, int]:
+    names = {dim for each in inputs for dim in each.dims or () if isinstance(dim, str) and dim}
+    parts = {part for name in names for part in _names_in(name)}
+    for name, _ in said.extents:
+        if name not in names | parts:
+            known = ", ".join(sorted(names))
+            raise HalyardError(
+                f"--dim {name}: no open dimension of its inputs has this name; "
+                + (f"there are {known}" if known else "none has a name, and --shape gives them")
+            )
+    return dict(said.extents)
+
+
+def _given(inputs: Sequence[Declared], said: Shapes) -> dict[str, tuple[int, ...]]:
+    names = [each.name for each in inputs]
+    listed = ", ".join(map(repr, names))
+    given = {}
+    for name, shape in said.of_inputs:
+        word = " ".join(shape_option(name, shape))
+        if name and name not in names:
+            raise HalyardError(f"{word}: it has no input {name!r}; there are {listed}")
+        if not name and len(names) != 1:
+            raise HalyardError(f"{word}: it has {len(names)} inputs, so say which: {listed}")
+        if (name or names[0]) in given:
+            raise HalyardError(f"{word}: {names[0]!r} has a shape already")
+        given[name or names[0]] = shape
+    return given
+
+
+def _take(closing: Closing, declared: Declared, shape: tuple[int, ...]) -> None:
+    word = " ".join(shape_option(declared.name, shape))
+    closing.shapes[declared.name] = shape
+    if declared.dims is None:
+        return
+    if len(shape) != len(declared.dims):
+        raise HalyardError(
+            f"{word}: {len(shape)} dimensions, and the file has {declared.text()}, which are "
+            f"{len(declared.dims)}"
+        )
+    for axis, (dim, extent) in enumerate(zip(declared.dims, shape, strict=True)):
+        if isinstance(dim, int):
+            if dim != extent:
+                raise HalyardError(
+                    f"{word}: the file fixes dimension {axis} of {declared.name!r} to {dim}"
+                )
+        elif dim:
+            known = _evaluated(dim, closing.extents)
+            if known is None:
+                closing.extents[dim] = extent
+            elif known != extent:
+                raise HalyardError(
+                    f"{word}: dimension {axis} of {declared.name!r} is {dim}, which is {known}"
+                )
+
+
+def _hint(closing: Closing, inputs: Sequence[Declared]) -> None:
+    for each in inputs:
+        for axis, extent in each.hints.items():
+            dim = (each.dims or ())[axis]
+            if isinstance(dim, str) and dim:
+                closing.extents.setdefault(dim, extent)
+
+
+def _is_batch(dims: Sequence[int | str], axis: int) -> bool:
+    dim = dims[axis]
+    if not isinstance(dim, str):
+        return False
+    return bool(_BATCH.fullmatch(dim)) or (axis == 0 and not _LENGTH.fullmatch(dim))
+
+
+def _found(declared: Declared, axis: int, extents: Mapping[str, int], batch: int) -> int | str:
+    dim = (declared.dims or ())[axis]
+    if isinstance(dim, int):
+        return dim
+    known = _evaluated(dim, extents)
+    if known is not None:
+        return known
+    if axis in declared.hints:
+        return declared.hints[axis]
+    return batch if _is_batch(declared.dims or (), axis) else dim
+
+
+# ---- names that are sums of others, as exporters of language models write them ------------------
+
+
+def _tree(name: str) -> ast.expr | None:
+    if len(name) > _MAX_EXPRESSION:
+        return None
+    try:
+        return ast.parse(name, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _names_in(name: str) -> set[str]:
+    tree = _tree(name)
+    return {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)} if tree else set()
+
+
+def _evaluated(name: str, extents: Mapping[str, int]) -> int | None:
+    """The extent that a name stands for, as itself or as "past + 1"."""
+    if name in extents:
+        return extents[name]
+    tree = _tree(name)
+    value = _value(tree, extents) if tree is not None else None
+    return value if value is not None and 0 <= value <= MAX_EXTENT else None
+
+
+def _value(tree: ast.expr, extents: Mapping[str, int]) -> int | None:
+    if isinstance(tree, ast.Constant) and type(tree.value) is int and tree.value <= MAX_EXTENT:
+        return tree.value
+    if isinstance(tree, ast.Name):
+        return extents.get(tree.id)
+    if isinstance(tree, ast.BinOp) and type(tree.op) in _OPERATORS:
+        left, right = _value(tree.left, extents), _value(tree.right, extents)
+        if left is not None and right is not None:
+            return _OPERATORS[type(tree.op)](left, right)
+    return None
+
+
+# ---- what stays open ----------------------------------------------------------------------------
+
+
+def _open(left: Sequence[tuple[Declared, list[int | str]]], *, alone: bool) -> OpenDimensions:
+    told: list[str] = []
+    named: dict[str, int] = {}
+    shapes: list[tuple[str, str]] = []
+    for declared, found in left:
+        if declared.dims is None:
+            told.append(declared.text())
+            shapes.append(shape_option("" if alone else declared.name, (1,)))
+            continue
+        axes = [axis for axis, extent in enumerate(found) if isinstance(extent, str)]
+        unnamed = [axis for axis in axes if not found[axis]]
+        words = [str(found[axis]) for axis in axes if found[axis]] + [
+            f"dimension {axis}" for axis in unnamed
+        ]
+        told.append(f"{declared.text()}: {_and(list(dict.fromkeys(words)))}")
+        usual = [
+            extent if isinstance(extent, int) else _usual(extent, axis, len(found))
+            for axis, extent in enumerate(found)
+        ]
+        if unnamed:
+            shapes.append(shape_option("" if alone else declared.name, usual))
+        else:
+            # A sum has its parts closed.
+            for axis in axes:
+                name = str(found[axis])
+                for part in _names_in(name) or {name}:
+                    named.setdefault(part, _usual(part, axis, len(found)))
+    dims = ",".join(f"{name}={extent}" for name, extent in named.items())
+    options = [*(("--dim", dims) if dims else ()), *(word for each in shapes for word in each)]
+    return OpenDimensions(
+        f"the extents of these dimensions are not known: {'; '.join(told)}. Say them, for "
+        f"instance with {shlex.join(options)}",
+        options,
+    )
+
+
+def _usual(name: str, axis: int, rank: int) -> int:
+    if _IMAGE.fullmatch(name) or (rank == 4 and axis >= 2):
+        return 224
+    if rank == 4:
+        return 3
+    return 128
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
