@@ -80,6 +80,9 @@ class Shapes:
         return [word for each in shapes for word in each] + (["--dim", dims] if dims else [])
 
 
+UNSAID = Shapes()
+
+
 def shape_option(name: str, shape: Sequence[int]) -> tuple[str, str]:
     extents = ",".join(map(str, shape))
     return "--shape", f"{name}={extents}" if name else extents

@@ -23,7 +23,7 @@ from onnx import (
 
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import Array
-from halyard.model.shapes import Shapes
+from halyard.model.shapes import UNSAID, Shapes
 from halyard.onnx.reading.declared import close_inputs
 from halyard.onnx.reading.folding import FOLDABLE, evaluated
 
@@ -142,7 +142,7 @@ class Network:
         return None if uses[0].number in self.refused else uses[0]
 
 
-def network_of(model: ModelProto, shapes: Shapes) -> Network:
+def network_of(model: ModelProto, shapes: Shapes = UNSAID) -> Network:
     """HalyardError for a graph that contradicts itself, or the shapes that are asked for."""
     network = Network(model)
     graph = model.graph
