@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from halyard.errors import NotExpressible
 from halyard.model.arguments import Activation
 from halyard.onnx.reading.arithmetic import Arithmetic
 from halyard.onnx.reading.clipping import FUSED, limits
 from halyard.onnx.reading.elementwise import operands
-from halyard.onnx.reading.mapper import Fits, Layout, Mapper
+from halyard.onnx.reading.mapper import PLAIN, Fits, Layout, Mapper
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.pooling import unchanged
 from halyard.onnx.reading.quantities import Quantization
@@ -94,21 +93,24 @@ def _named(mapper: Mapper, node: Node, operation: int, fits: Fits | None) -> Non
 
 
 def softmax(mapper: Mapper, node: Node) -> None:
-    """LogSoftmax too. Before version 13 it took all dimensions from its axis on as one."""
+    """LogSoftmax too. Before version 13 it takes all dimensions from its axis on as one."""
     data = node.input(0)
     logarithm = node.operator == "LogSoftmax"
     shape = mapper.shape(data)
     axis = node.integer("axis", -1 if node.opset >= 13 else 1) % max(len(shape), 1)
-    if node.opset < 13 and math.prod(shape[axis + 1 :]) != 1:
-        raise NotExpressible("its version takes several dimensions as one")
+    flattens = node.opset < 13 and math.prod(shape[axis + 1 :]) != 1
     plan = mapper.plan(node, [data], quantizes=not logarithm, fits=_is_probability)
     if not plan.quantized:
         mapper.require_real(data)
-    layout = mapper.layout_of(plan.inputs)
+    layout = PLAIN if flattens else mapper.layout_of(plan.inputs)
     source = mapper.operand(plan.inputs[0], layout)
-    place = mapper.builder.int32(mapper.axis(data, axis, layout))
+    if flattens:
+        rows = (math.prod(shape[:axis]), math.prod(shape[axis:]))
+        source = mapper.reshaped(source, rows, f"{plan.output}/rows")
+    place = 1 if flattens else mapper.axis(data, axis, layout)
     operation = pb.OPERATION_TYPE_LOG_SOFTMAX if logarithm else pb.OPERATION_TYPE_SOFTMAX
-    mapper.define(plan.output, operation, [source, mapper.real(1.0, source), place], layout)
+    inputs = [source, mapper.real(1.0, source), mapper.builder.int32(place)]
+    mapper.define(plan.output, operation, inputs, layout, mapper.builder.operand(source).dimensions)
     mapper.absorb(node, plan)
 
 

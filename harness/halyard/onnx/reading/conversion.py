@@ -120,6 +120,7 @@ class _Mapping:
         for name in (*node.inputs, *node.outputs):
             if name:
                 self.network.type(name)
+        self.mapper.ranges.require_32_bits(node)
         OPERATORS[node.operator].handler(self.mapper, node)
 
     def part(self, order: Sequence[str], outputs: Sequence[str]) -> NnapiPart:

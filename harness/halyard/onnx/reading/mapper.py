@@ -33,6 +33,7 @@ from halyard.onnx.reading.clipping import fused
 from halyard.onnx.reading.legality import takes
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node
 from halyard.onnx.reading.quantities import Quantization
+from halyard.onnx.reading.ranges import Ranges
 from halyard.proto import halyard_pb2 as pb
 
 MAX_RANK = 4
@@ -78,6 +79,7 @@ class Plan:
 class Mapper:
     network: Network
     builder: ModelBuilder = field(init=False)
+    ranges: Ranges = field(init=False)
     # Values that it was handed, by the order in which they became inputs of the model.
     inputs: list[str] = field(default_factory=list)
     tensor_names: dict[int, str] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Mapper:
 
     def __post_init__(self) -> None:
         self.builder = ModelBuilder(self.network.name)
+        self.ranges = Ranges(self.network)
 
     # ---- what the graph says --------------------------------------------------------------------
 

@@ -28,7 +28,6 @@ _TRAINING = "it is in training mode"
 # Versions of what reshapes, which differ in types alone.
 _RESHAPING = (13, 21, 23, 24, 25)
 _WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
-_NO_BROADCAST = only(0, why="it broadcasts along an axis of its own, which is not understood")
 _BLOCKS = only(0, why="it has a scale for each block")
 # Of cubic interpolation, and of cutting a region out, which are not mapped.
 _OTHER_MODES = ("cubic_coeff_a", "exclude_outside", "extrapolation_value")
@@ -39,7 +38,7 @@ _MODES = only("nearest", "linear", why="it is of mode {value}")
 def _pair(*versions: int) -> tuple[Signature, ...]:
     """Of two inputs that are broadcast against each other, from operator set 7 on as numpy does."""
     return (
-        since(min(versions[0], 6), inputs=2, ignores=["axis"], broadcast=_NO_BROADCAST),
+        since(versions[0], inputs=2, reads=["axis", "broadcast"]),
         since(*versions[1:], inputs=2),
     )
 
@@ -293,7 +292,7 @@ OPERATORS: Mapping[str, Operator] = {
     "SpaceToDepth": operator(
         reshaping.space_to_depth,
         since(1, 13, reads=["blocksize"]),
-        since(28, reads=["blocksize"], mode=only("DCR")),
+        since(28, reads=["blocksize"], mode=only("DCR", "CRD")),
     ),
     "Split": operator(
         reshaping.split,
