@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from halyard.errors import NotExpressible
 from halyard.model.arguments import Activation
 from halyard.onnx.reading.arithmetic import Arithmetic
 from halyard.onnx.reading.clipping import FUSED, limits
@@ -16,6 +17,7 @@ from halyard.onnx.reading.mapper import PLAIN, Fits, Layout, Mapper
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.pooling import unchanged
 from halyard.onnx.reading.quantities import Quantization
+from halyard.onnx.reading.spreading import filled
 from halyard.proto import halyard_pb2 as pb
 
 _LIMITING = {
@@ -29,6 +31,10 @@ _MISH_END: Mapping[int, float] = {
     pb.OPERAND_TYPE_TENSOR_FLOAT32: 20.0,
     pb.OPERAND_TYPE_TENSOR_FLOAT16: 5.5,
 }
+
+# What the standard has for them.
+_SELU_ALPHA = 1.67326319217681884765625
+_SELU_GAMMA = 1.05070102214813232421875
 
 # So large that a product with it is 1 or more, or -1 or less, for what is no zero.
 _HUGE = 3e38
@@ -133,6 +139,48 @@ def elu(mapper: Mapper, node: Node) -> None:
     [source], layout = operands(mapper, [node.input(0)])
     alpha = mapper.real(node.real("alpha", 1.0), source)
     mapper.define(node.outputs[0], pb.OPERATION_TYPE_ELU, [source, alpha], layout)
+
+
+def selu(mapper: Mapper, node: Node) -> None:
+    """An ELU and a factor."""
+    arithmetic, source, layout = _source(mapper, node)
+    alpha = mapper.real(node.real("alpha", _SELU_ALPHA), source)
+    curve = mapper.step(pb.OPERATION_TYPE_ELU, [source, alpha])
+    arithmetic.finish_mul(node.outputs[0], curve, node.real("gamma", _SELU_GAMMA), layout)
+
+
+def celu(mapper: Mapper, node: Node) -> None:
+    """max(0, x) + min(0, α (exp(x / α) - 1)): an ELU of α where that is not negative."""
+    arithmetic, source, layout = _source(mapper, node)
+    alpha = node.real("alpha", 1.0)
+    if alpha <= 0:
+        raise NotExpressible(f"its alpha is {alpha}, and an ELU with a positive one is known")
+    curve = mapper.step(
+        pb.OPERATION_TYPE_ELU, [arithmetic.mul(source, 1 / alpha), mapper.real(alpha, source)]
+    )
+    # What is positive is not to be rounded by the division.
+    below = mapper.step(pb.OPERATION_TYPE_MINIMUM, [curve, mapper.number(0.0, curve)])
+    ramp = arithmetic.unary(pb.OPERATION_TYPE_RELU, source)
+    none = mapper.builder.int32(Activation.NONE)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_ADD, [ramp, below, none], layout)
+
+
+def softsign(mapper: Mapper, node: Node) -> None:
+    arithmetic, source, layout = _source(mapper, node)
+    size = arithmetic.add(arithmetic.unary(pb.OPERATION_TYPE_ABS, source), 1.0)
+    none = mapper.builder.int32(Activation.NONE)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_DIV, [source, size, none], layout)
+
+
+def thresholded_relu(mapper: Mapper, node: Node) -> None:
+    """By a choice: a product with 0 would make NaN of infinite numbers."""
+    _, source, layout = _source(mapper, node)
+    limit = mapper.number(node.real("alpha", 1.0), source)
+    above = mapper.step(
+        pb.OPERATION_TYPE_GREATER, [source, limit], kind=pb.OPERAND_TYPE_TENSOR_BOOL8
+    )
+    zeros = filled(mapper, mapper.like(source), 0)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_SELECT, [above, source, zeros], layout)
 
 
 def _source(mapper: Mapper, node: Node) -> tuple[Arithmetic, int, Layout]:

@@ -10,10 +10,11 @@ import numpy as np
 from onnx import TensorProto
 
 from halyard.errors import NotExpressible
-from halyard.model import TensorType, dtype_of
-from halyard.onnx.reading.mapper import FLOATS, MAX_RANK, NHWC, PLAIN, Layout, Mapper, cast
+from halyard.model import dtype_of
+from halyard.onnx.reading.mapper import MAX_RANK, NHWC, PLAIN, Layout, Mapper, cast
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.quantities import Quantization
+from halyard.onnx.reading.spreading import filled
 from halyard.proto import halyard_pb2 as pb
 
 _ARITHMETIC = {
@@ -179,39 +180,6 @@ def power(mapper: Mapper, node: Node) -> None:
     mapper.define(node.outputs[0], pb.OPERATION_TYPE_POW, inputs, layout)
 
 
-def where(mapper: Mapper, node: Node) -> None:
-    """SELECT takes three of one shape: the others are spread by sums with zeros."""
-    condition, a, b = node.inputs
-    output = mapper.dims(node.outputs[0])
-    whole = mapper.shape(node.outputs[0])
-    if len(whole) > MAX_RANK and any(mapper.shape(name) != whole for name in node.inputs):
-        raise NotExpressible(f"it broadcasts {len(whole)} dimensions, and NNAPI takes {MAX_RANK}")
-    if mapper.constant(condition) is not None:
-        raise NotExpressible("it chooses by a constant, which is not spread")
-    if mapper.dims(condition) != output:
-        raise NotExpressible("its condition has another shape than its output")
-    chosen = [_spread(mapper, name, output) for name in (a, b)]
-    inputs = [mapper.operand(condition), *chosen]
-    mapper.define(node.outputs[0], pb.OPERATION_TYPE_SELECT, inputs)
-
-
-def _spread(mapper: Mapper, name: str, dims: tuple[int, ...]) -> int:
-    index = mapper.operand(name)
-    if mapper.dims(name) == dims:
-        return index
-    tensor = mapper.tensor_type(name)
-    values = mapper.constant(name)
-    if tensor.type not in (*FLOATS, pb.OPERAND_TYPE_TENSOR_INT32):
-        raise NotExpressible("its choices have another shape than its output")
-    full = TensorType(tensor.type, dims)
-    dtype = dtype_of(tensor.type)
-    if values is not None:
-        spread = np.broadcast_to(values.astype(dtype), dims)
-        return mapper.builder.constant(name, full, np.ascontiguousarray(spread))
-    zeros = mapper.builder.constant("", full, np.zeros(dims, dtype))
-    return mapper.step(pb.OPERATION_TYPE_ADD, [index, zeros, mapper.builder.int32(0)], dims)
-
-
 def conversion(mapper: Mapper, node: Node) -> None:
     """Cast. Between INT64 and INT32, which are one here, nothing is to be done."""
     wanted = mapper.network.type(node.outputs[0]).element
@@ -231,8 +199,3 @@ def conversion(mapper: Mapper, node: Node) -> None:
         operation = pb.OPERATION_TYPE_NOT_EQUAL
         inputs.append(filled(mapper, replace(given, dimensions=(1,)), 0))
     mapper.define(node.outputs[0], operation, inputs, layout)
-
-
-def filled(mapper: Mapper, tensor: TensorType, value: int) -> int:
-    values = np.full(tensor.dimensions, value, dtype_of(tensor.type))
-    return mapper.builder.constant("", tensor, values)

@@ -13,6 +13,7 @@ from halyard.errors import NotExpressible
 from halyard.model import Array, dtype_of
 from halyard.onnx.reading import quantities
 from halyard.onnx.reading.arithmetic import Arithmetic
+from halyard.onnx.reading.gemm import composed_gemm
 from halyard.onnx.reading.mapper import Mapper, Plan, cast
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.products import Filter, bias_operand, fits_product, quantized_filter
@@ -22,10 +23,9 @@ from halyard.proto import halyard_pb2 as pb
 
 def gemm(mapper: Mapper, node: Node) -> None:
     weights = mapper.constant(node.input(1))
-    if weights is None:
-        raise NotExpressible("both of its matrices are computed, and with a bias NNAPI takes one")
-    if node.integer("transA", 0):
-        raise NotExpressible("its first matrix is transposed, which FULLY_CONNECTED does not do")
+    if weights is None or node.integer("transA", 0):
+        composed_gemm(mapper, node)
+        return
     axis = 0 if node.integer("transB", 0) else 1
     units = weights.shape[axis]
     alpha, beta = node.real("alpha", 1.0), node.real("beta", 1.0)

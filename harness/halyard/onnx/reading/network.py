@@ -137,6 +137,10 @@ class Network:
             raise NotExpressible(f"{name!r} {_NO_SHAPE}")
         return found
 
+    def is_read(self, name: str) -> bool:
+        """By an operator or by the user."""
+        return name in self.outputs or bool(self.uses.get(name))
+
     def sole_use(self, name: str) -> Node | None:
         """The only operator that reads the value, once, if nobody else wants it, and if it is
         understood."""

@@ -74,7 +74,7 @@ class Ranges:
             axis = node.integer("axis", -1 if places else 0)
             shape = self.network.type(node.input(0)).shape or (1,)
             return Range(0, max(shape[axis] - 1, 0))
-        if node.operator == "Cast":
+        if node.operator in ("Cast", "CastLike"):
             element = self.network.type(node.input(0)).element
             if element == TensorProto.BOOL:
                 return Range(0, 1)
@@ -104,6 +104,10 @@ def _first(names: Sequence[str]) -> Sequence[str]:
 
 def _all(names: Sequence[str]) -> Sequence[str]:
     return [name for name in names if name]
+
+
+def _last(names: Sequence[str]) -> Sequence[str]:
+    return names[-1:]
 
 
 def _choices(names: Sequence[str]) -> Sequence[str]:
@@ -137,6 +141,7 @@ _HANDED_ON: Mapping[str, Callable[[Sequence[str]], Sequence[str]]] = {
         _first,
     ),
     "Concat": _all,
+    "OneHot": _last,
     "Where": _choices,
 }
 
