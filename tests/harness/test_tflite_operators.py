@@ -68,7 +68,6 @@ def test_fused_activations(activation: int, tmp_path: Path) -> None:
         [joined],
         "ConcatenationOptions",
         axis=1,
-        fusedActivationFunction=activation,
     )
     check(graph, [joined], tmp_path)
 

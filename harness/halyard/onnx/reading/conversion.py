@@ -117,11 +117,9 @@ class _Mapping:
     def _map(self, node: Node) -> None:
         if node.number in self.network.refused:
             raise NotExpressible(self.network.refused[node.number])
-        read = [name for name in node.outputs if self.network.is_read(name)]
-        for name in (*node.inputs, *read):
+        for name in (*node.inputs, *node.outputs):
             if name:
                 self.network.type(name)
-        self.mapper.ranges.require_32_bits(node)
         OPERATORS[node.operator].handler(self.mapper, node)
 
     def part(self, order: Sequence[str], outputs: Sequence[str]) -> NnapiPart:
