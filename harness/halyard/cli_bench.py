@@ -32,6 +32,7 @@ from halyard.bench.table import (
 )
 from halyard.cli_device import METAVAR, open_shown
 from halyard.cli_group import INTERRUPTED, examples
+from halyard.cli_inputs import input_options, output_option
 from halyard.cli_json import json_option
 from halyard.cli_results import keep, results_option
 from halyard.cli_shapes import shape_options
@@ -52,6 +53,7 @@ from halyard.engines.workload import Workload
 from halyard.errors import ConfigError, DeviceError, HalyardError
 from halyard.hal_version import Choice
 from halyard.model import DataType
+from halyard.model.input_files import InputFiles
 from halyard.model.partitioned import PartitionedModel
 from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import Shapes
@@ -96,6 +98,7 @@ _TYPES = "float32,quant8_signed"
 )
 @click.option("--width", default=1.0, show_default=True, help="Of the layers, as a factor.")
 @shape_options
+@input_options
 @click.option(
     "--threads",
     default="1,2",
@@ -211,6 +214,7 @@ _TYPES = "float32,quant8_signed"
     "round: for machines whose cores others use, too.",
 )
 @click.option("--profile", is_flag=True, help="Tell what each node takes, once all are timed.")
+@output_option
 @json_option
 @click.option(
     "--csv",
@@ -236,6 +240,7 @@ def bench(
     size: int | None,
     width: float,
     shapes: Shapes,
+    given: InputFiles,
     threads: str,
     device_name: str,
     mode: str,
@@ -260,6 +265,7 @@ def bench(
     cpus: str | None,
     same_core: bool,
     profile: bool,
+    output_folder: Path | None,
     json_path: Path | None,
     csv_path: Path | None,
     standing_folder: Path | None,
@@ -267,7 +273,14 @@ def bench(
 ) -> None:
     """Times models on a device, or on this machine beside other engines."""
     terminal = Terminal()
-    written = {"--json": json_path, "--csv": csv_path, "--results": results_path}
+    written = {
+        "--json": json_path,
+        "--csv": csv_path,
+        "--results": results_path,
+        "--output": output_folder,
+        "--shape and --dim": shapes,
+        "--input": given,
+    }
     if compared is not None:
         written["--standing"] = standing_folder
         _refuse(written, "is for what is measured, and --compare measures nothing")
@@ -298,7 +311,7 @@ def bench(
     asked = parse_backends(backends, known=config.kind != "adb")
     zoo.check(size, width)
     subjects = subjects_of(
-        names, data_types, size, width, option="--models", options=ReadOptions(shapes)
+        names, data_types, size, width, option="--models", options=ReadOptions(shapes), given=given
     )
     is_here = device_name == "host"
     if instance is not None and config.kind == "host":
@@ -327,6 +340,7 @@ def bench(
             "--standing": standing_folder,
             "--sustained": sustained,
             "--baseline": baseline,
+            "--output": output_folder,
         }
         _refuse(lone, "does not go with --a and --b")
     if burn and standing_folder is not None:
@@ -386,7 +400,16 @@ def bench(
             )
             try:
                 if words_a is not None:
-                    run = PairRun(terminal, site, device_name, timing.stretch, timing.amount, gate)
+                    run = PairRun(
+                        terminal,
+                        site,
+                        device_name,
+                        timing.stretch,
+                        timing.amount,
+                        gate,
+                        ReadOptions(shapes),
+                        given,
+                    )
                     run.measure(specs, size, width, report)
                 else:
                     benchmark = Benchmark(
@@ -399,6 +422,7 @@ def bench(
                         warmup=timing.stretch,
                         versions={entry.peer.name: entry.version for entry in found},
                         fast_math=fast_math,
+                        output_folder=output_folder,
                         relaxed=relaxed,
                         profile=profile,
                         clients=client_counts,
@@ -473,7 +497,7 @@ def _measure(
             with terminal.step(f"Building {subject}"):
                 if isinstance(subject.runnable, PartitionedModel):
                     raise subject.runnable.refusal
-                work = Workload.seeded(subject.runnable, subject.seed, str(subject))
+                work = Workload.of_subject(subject)
                 site = benchmark.site.reaching(subject.runnable) if benchmark.site else None
         except DeviceError:
             raise

@@ -3,6 +3,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -21,12 +22,11 @@ from halyard.comparison.opening import Sides
 from halyard.comparison.records import record
 from halyard.comparison.statistics import Limits
 from halyard.errors import ConfigError
-from halyard.model import RunnableModel
-from halyard.model.input_files import read_input
 from halyard.output_file import check_writable
 from halyard.plots.layer_errors import LayerError, layer_errors
 from halyard.plots.plot import WIDTH, Plot
 from halyard.profile import short_name
+from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 
 
@@ -48,14 +48,6 @@ from halyard.terminal import Terminal
     type=click.IntRange(1, 1000),
     metavar="N",
     help="So many inputs, of the seed and those after it.",
-)
-@click.option(
-    "--input",
-    "input_paths",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="One for each input of the model, in its order: .npy, an image, or raw bytes.",
 )
 @click.option(
     "--layers", is_flag=True, help="Compare every tensor, and name the first layer that diverges."
@@ -101,7 +93,6 @@ def compare(
     b: str,
     model: ModelChoice,
     seeds: int,
-    input_paths: Sequence[Path],
     layers: bool,
     isolate: bool,
     top_k: int,
@@ -132,7 +123,7 @@ def compare(
     subject = model.subject()
     with terminal.step(f"Building {subject}"):
         runnable = subject.runnable
-    inputs = _inputs(runnable, model.seed, seeds, input_paths)
+    inputs = _inputs(subject, seeds)
     limits = Limits(max_error, max_steps, min_snr, min_cosine, min_top1)
     with Sides() as sides:
         with terminal.step(f"Opening {a} and {b}"):
@@ -159,22 +150,15 @@ def compare(
         sys.exit(1)
 
 
-def _inputs(
-    runnable: RunnableModel, seed: int, seeds: int, paths: Sequence[Path]
-) -> Sequence[Inputs]:
-    if not paths:
+def _inputs(subject: Subject | FileSubject, seeds: int) -> Sequence[Inputs]:
+    if not subject.given:
         return [
-            Inputs(f"seed {number}", runnable.input_arrays(number))
-            for number in range(seed, seed + seeds)
+            Inputs(f"seed {number}", replace(subject, seed=number).input_arrays())
+            for number in range(subject.seed, subject.seed + seeds)
         ]
     if seeds != 1:
         raise ConfigError("--seeds is for inputs that are made, and --input gives them")
-    if len(paths) != len(runnable.inputs):
-        raise ConfigError(
-            f"--input: {len(paths)} files, and the model has {len(runnable.inputs)} inputs"
-        )
-    arrays = [read_input(*each) for each in zip(paths, runnable.inputs, strict=True)]
-    return [Inputs(", ".join(path.name for path in paths), arrays)]
+    return [Inputs(subject.given.title, subject.input_arrays())]
 
 
 def _plot(title: str, found: Comparison) -> Plot:

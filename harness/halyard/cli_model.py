@@ -3,7 +3,7 @@
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,15 @@ import click
 
 from halyard import cli_values, output_file, zoo
 from halyard.cli_group import examples
+from halyard.cli_inputs import input_options
 from halyard.cli_json import json_option, write_json
 from halyard.cli_shapes import shape_options
 from halyard.conversion import FORMATS
 from halyard.errors import ConfigError
 from halyard.model import DataType, HostPart
+from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.read_options import ReadOptions
-from halyard.model.shapes import Shapes
+from halyard.model.shapes import UNSAID, Shapes
 from halyard.output_file import check_writable
 from halyard.records.made import Saved
 from halyard.subject import FileSubject, Subject
@@ -59,7 +61,8 @@ class ModelChoice:
     width: float
     seed: int
     strict: bool = False
-    shapes: Shapes = field(default_factory=Shapes)
+    shapes: Shapes = UNSAID
+    given: InputFiles = SEEDED
 
     def subject(self) -> Subject | FileSubject:
         """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
@@ -71,7 +74,8 @@ class ModelChoice:
                 raise ConfigError(
                     "--shape and --dim are for files, not for models of the zoo, which have --size"
                 )
-            return Subject.of_zoo(model, DataType(self.type_name), self.size, self.width, self.seed)
+            made = Subject.of_zoo(model, DataType(self.type_name), self.size, self.width, self.seed)
+            return replace(made, given=self.given)
         path = Path(model)
         if not path.is_file():
             raise ConfigError(
@@ -83,7 +87,7 @@ class ModelChoice:
                 raise ConfigError(
                     f"--{option.partition('_')[0]} is for models of the zoo, not for files"
                 )
-        return FileSubject(path, self.seed, self.strict, ReadOptions(self.shapes))
+        return FileSubject(path, self.seed, self.strict, ReadOptions(self.shapes), self.given)
 
 
 def model_options(function: Command) -> Command:
@@ -101,12 +105,13 @@ def model_options(function: Command) -> Command:
         seed: int,
         strict: bool,
         shapes: Shapes,
+        given: InputFiles,
         **others: Any,
     ) -> None:
         if model_argument is not None and model_option is not None:
             raise ConfigError(f"--model {model_option}: {model_argument} is the model already")
         name = model_argument or model_option or _DEFAULT
-        choice = ModelChoice(name, type_name, size, width, seed, strict, shapes)
+        choice = ModelChoice(name, type_name, size, width, seed, strict, shapes, given)
         function(model=choice, **others)
 
     seed_option = click.option(
@@ -114,7 +119,7 @@ def model_options(function: Command) -> Command:
         default=0,
         show_default=True,
         type=click.IntRange(0, 2**32 - 1),
-        help="Of the input.",
+        help="Of the input, where it is made.",
     )
     strict_option = click.option(
         "--strict",
@@ -132,7 +137,9 @@ def model_options(function: Command) -> Command:
     argument = click.argument(
         "model_argument", metavar="[MODEL]", required=False, shell_complete=cli_values.model
     )
-    return argument(option(_zoo_options(shape_options(seed_option(strict_option(command))))))
+    return argument(
+        option(_zoo_options(shape_options(input_options(seed_option(strict_option(command))))))
+    )
 
 
 def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:

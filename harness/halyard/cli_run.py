@@ -28,6 +28,7 @@ from halyard.bench import csv_file, sustained, tflite_lines, timed
 from halyard.bench.table import print_conditions, print_sustained
 from halyard.cli_device import check_lasting, device_option, open_shown
 from halyard.cli_group import examples
+from halyard.cli_inputs import output_option
 from halyard.cli_json import json_option
 from halyard.cli_model import ModelChoice, model_options, show_parts
 from halyard.cli_results import keep, results_option
@@ -45,6 +46,7 @@ from halyard.devices.config import check_instance
 from halyard.driver_options import GPU_PROFILING, DriverOptions
 from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import HalyardDevice
+from halyard.engines.output_files import INPUTS, write_inputs, write_outputs
 from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError, DeviceError
@@ -181,6 +183,7 @@ def parse_hal(text: str | None) -> HalChoice:
     is_flag=True,
     help="Tell what each node takes, in as many executions again. On the host device only.",
 )
+@output_option
 @json_option
 @baseline_options
 @click.option(
@@ -211,6 +214,7 @@ def run(
     cache_folder: str | None,
     placement: bool,
     profile: bool,
+    output_folder: Path | None,
     baseline: Path | None,
     fail_above: float | None,
     json_path: Path | None,
@@ -321,6 +325,8 @@ def run(
                 )
             ) as service:
                 series.run_with(service, choice.targets(service.instance), versions)
+    if output_folder is not None:
+        _write_arrays(output_folder, subject, measurements)
     documents = [measurement.record() for measurement in measurements]
     if json_path is not None:
         _write_json(json_path, documents)
@@ -418,10 +424,10 @@ class _Series:
 
     def _under_load(self, engine: HalyardDevice, measurement: Measurement) -> Measurement:
         """The same with what becomes of its pace."""
-        model, device = self.subject.runnable, self.device
+        device = self.device
         with (
             self.terminal.step(f"Under load for {self.sustained_s:g} s") as step,
-            Workload.seeded(model, self.subject.seed, str(self.subject)) as work,
+            Workload.of_subject(self.subject) as work,
         ):
             try:
                 with engine.serve(work) as process:
@@ -484,6 +490,17 @@ def _print_tflite_lines(terminal: Terminal, measurement: Measurement) -> None:
         measurement.result.prepare_ns / 1e6, before[0], before[1:], measurement.wall.values
     ):
         terminal.line(line)
+
+
+def _write_arrays(
+    folder: Path, subject: Subject | FileSubject, measurements: Sequence[Measurement]
+) -> None:
+    """A file for each HAL version, where there are several."""
+    write_inputs(folder / INPUTS, subject, subject.input_arrays())
+    for measurement in measurements:
+        if measurement.outputs is not None:
+            version = f"-{measurement.hal}" if len(measurements) > 1 else ""
+            write_outputs(folder / f"outputs{version}.npz", subject, measurement.outputs)
 
 
 def _write_json(path: Path, documents: Sequence[Run]) -> None:

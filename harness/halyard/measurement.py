@@ -16,6 +16,7 @@ from halyard.engines.parts import HOST, PartsRun
 from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.workload import Workload
 from halyard.machine import Peak
+from halyard.model import Array
 from halyard.profile import NodeTime, node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import error, run
@@ -67,6 +68,7 @@ class Measurement:
     waited: Waited | None = None  # for the device to cool down
     conditions: Conditions | None = None  # of the device, before
     sustained: Sustained | None = None  # what a load made of its pace, if that was asked for
+    outputs: Sequence[Array] | None = None  # the device's; None: it gave none
     host: Times | None = None  # of it, what this machine took, of a model that NNAPI runs parts of
 
     @property
@@ -234,20 +236,21 @@ def measure(
     profile."""
     model, asked = subject.runnable, engine.driver.backends
     with (
-        Workload.seeded(model, subject.seed, str(subject)) as work,
+        Workload.of_subject(subject) as work,
         engine.prepare(work) as prepared,
     ):
         result = prepared.report(count, warmup)
         on_host = prepared.host_ns if isinstance(prepared, PartsRun) else ()
-        differences = None
+        differences = outputs = None
         word = Reference()
         problems = failures(result)
         strange = strangers(result.placement, asked)
         if not problems:
             problems = list(strange)
+            outputs = prepared.run()
             word = reference(subject, Repetitions(count, warmup, engine.driver.threads))
             if word.outputs is not None:
-                differences = compare_all(model, word.outputs, prepared.run())
+                differences = compare_all(model, word.outputs, outputs)
                 problems += disagreements(
                     differences, len(model.model.main.operations), allowed_steps(model.model)
                 )
@@ -263,6 +266,7 @@ def measure(
         peak=peak,
         conditions=conditions,
         emulated=engine.device.is_emulated,
+        outputs=outputs,
         host=Times([each / 1e6 for each in on_host]) if on_host else None,
     )
 

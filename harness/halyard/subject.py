@@ -12,8 +12,9 @@ from typing import Protocol, Self
 from msgspec import UNSET
 
 from halyard.conversion import convert
-from halyard.model import Conversion, DataType, NnapiPart, RunnableModel
+from halyard.model import Array, Conversion, DataType, NnapiPart, RunnableModel
 from halyard.model.imported import ImportedModel
+from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.partitioned import PartitionedModel
 from halyard.model.read_options import USUAL, ReadOptions
 from halyard.records.run import Model
@@ -29,6 +30,9 @@ class AnySubject(Hashable, Protocol):
     @property
     def runnable(self) -> RunnableModel: ...
 
+    def input_arrays(self) -> list[Array]:
+        """What it runs on: of files, or what the seed gives."""
+
     def record(self) -> Model: ...
 
 
@@ -41,6 +45,7 @@ class Subject:
     size: int
     width: float
     seed: int = 0
+    given: InputFiles = SEEDED
 
     @classmethod
     def of_zoo(
@@ -61,12 +66,17 @@ class Subject:
     def runnable(self) -> RunnableModel:
         return self.zoo_model
 
+    def input_arrays(self) -> list[Array]:
+        model = self.runnable
+        return self.given.arrays(model.inputs) if self.given else model.input_arrays(self.seed)
+
     def record(self) -> Model:
         return Model(
             name=self.name,
             type=str(self.data_type),
             size=self.size,
             width=self.width,
+            inputs=list(self.given.words) or UNSET,
             seed=self.seed,
         )
 
@@ -83,6 +93,7 @@ class FileSubject:
     # Whether NNAPI has to run all of it, and the host nothing.
     strict: bool = False
     options: ReadOptions = USUAL
+    given: InputFiles = SEEDED
 
     @property
     def conversion(self) -> Conversion:
@@ -95,6 +106,19 @@ class FileSubject:
         or where NNAPI runs none."""
         return _runnable(self.path, self.strict, self.options)
 
+    def input_arrays(self) -> list[Array]:
+        """HalyardError for files that are not the model's inputs."""
+        model = self.runnable
+        if not self.given:
+            return model.input_arrays(self.seed)
+        infos = model.inputs
+        parts = self.conversion.parts
+        if len(parts) == 1 and isinstance(parts[0], NnapiPart):
+            infos = tuple(
+                replace(info, name=name) for info, name in zip(infos, parts[0].inputs, strict=True)
+            )
+        return self.given.arrays(infos, {info.name: info for info in self.conversion.inputs})
+
     def record(self) -> Model:
         """Under the file's name: what stands in it is often the same in all, as `main_graph` is in
         PyTorch's ONNX files."""
@@ -103,6 +127,7 @@ class FileSubject:
             name=self.path.name,
             file=str(self.path),
             shapes=shapes or UNSET,
+            inputs=list(self.given.words) or UNSET,
             seed=self.seed,
         )
 

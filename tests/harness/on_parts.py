@@ -9,8 +9,9 @@ import numpy as np
 
 from halyard.compare import compare, disagreements
 from halyard.engines.halyard import HalyardProcess
-from halyard.engines.original import engine_of, fitted, run_file, run_part
+from halyard.engines.original import engine_of, run_file, run_part
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, TensorInfo, operation_name
+from halyard.model.fitting import fitted
 from tests.harness.on_engine import outputs_of
 
 

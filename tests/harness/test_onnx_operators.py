@@ -384,8 +384,8 @@ REFUSED: dict[str, tuple[Build, str]] = {
         lambda g: g.op("Relu", g.input("x", (2, 2, 2, 2, 2))),
         "'x' has 5 dimensions, and NNAPI takes 4",
     ),
-    "cumsum": (
-        lambda g: g.op("CumSum", numbers(g), g.constant(0, "i8")),
+    "arctangent": (
+        lambda g: g.op("Atan", numbers(g)),
         "NNAPI has no operation for it, and none is composed",
     ),
 }

@@ -193,7 +193,7 @@ def test_an_open_batch_is_one(tmp_path: Path) -> None:
 
 def test_whole_numbers_go_through(tmp_path: Path) -> None:
     g = Graph()
-    x = g.op("Add", g.input("x", (2, 3), TensorProto.INT64), g.ints(4))
+    x = g.op("Add", g.input("x", (2, 3), TensorProto.INT32), g.constant(4, "i4"))
     conversion, path = read(g.model(g.op("Mul", x, x)), tmp_path)
     assert conversion.unmapped == ()
     assert problems(conversion, path) == []

@@ -19,6 +19,7 @@ _FOR_COMMANDS = frozenset(
         "cli_files",
         "cli_fleet",
         "cli_group",
+        "cli_inputs",
         "cli_json",
         "cli_lists",
         "cli_model",

@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from halyard import conditions, machine
 from halyard.bench import clients, sustained, turns
@@ -22,6 +23,7 @@ from halyard.conditions import Gate
 from halyard.driver_options import GPU_PROFILING, DriverOptions
 from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import TITLE, HalyardProcess
+from halyard.engines.output_files import write_outputs
 from halyard.engines.peers import Peer
 from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.served import EngineDied, Served, ServedEngine, Stretch
@@ -61,6 +63,7 @@ class Benchmark:
     site: Site | None = None  # where ours runs; None: in a process here
     gate: Gate = field(default_factory=Gate)  # before anything is timed
     sustained_s: float = 0.0  # also a load of so many seconds
+    output_folder: Path | None = None  # for what each engine gave
 
     def measure(
         self,
@@ -160,9 +163,16 @@ class Benchmark:
                     engine.fail(str(error))
                 if not engine.reason:
                     processes[engine.name] = process
+                    self._write_outputs(result, engine, process)
             # A peer that disagrees, or dies, is told below; it is no failure of ours.
             step.failed = result.ours.failed
         return processes
+
+    def _write_outputs(self, result: ModelResult, engine: EngineResult, process: Served) -> None:
+        if self.output_folder is not None and result.subject is not None:
+            title = result.subject.record().title
+            name = f"{title}-{result.data_type}-{result.threads}-{engine.name}.npz"
+            write_outputs(self.output_folder / name, result.subject, process.run())
 
     def _time(self, title: str, processes: dict[str, Served], result: ModelResult) -> None:
         engines = {engine.name: engine for engine in result.engines}

@@ -23,6 +23,8 @@ from halyard.engines.served import EngineDied, Served, Stretch
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError, HalyardError
 from halyard.model import RunnableModel
+from halyard.model.input_files import SEEDED, InputFiles
+from halyard.model.read_options import USUAL, ReadOptions
 from halyard.runner import EXECUTION_MODES
 from halyard.terminal import Terminal
 
@@ -45,6 +47,8 @@ class PairRun:
     warmup: Stretch = field(default_factory=Stretch)
     amount: Amount = field(default_factory=Amount)
     gate: Gate = field(default_factory=Gate)
+    options: ReadOptions = USUAL
+    given: InputFiles = SEEDED
 
     def measure(
         self, specs: Sequence[Spec], size: int | None, width: float, report: Report
@@ -75,15 +79,19 @@ class PairRun:
     ) -> tuple[Side, Served | None]:
         """No process where it does not do what it is asked for."""
         [subject] = subjects_of(
-            [spec.model], [spec.data_type], size, width, option=f"--{name.lower()}"
+            [spec.model],
+            [spec.data_type],
+            size,
+            width,
+            option=f"--{name.lower()}",
+            options=self.options,
+            given=self.given,
         )
         side = Side.of(name, spec, subject)
         with self.terminal.step(f"{side.engine.title}: preparing and checking") as step:
             site = self._site_of(stack, name, spec, subject.runnable, devices)
             side.result.target = site.target.name
-            work = stack.enter_context(
-                Workload.seeded(subject.runnable, subject.seed, str(subject))
-            )
+            work = stack.enter_context(Workload.of_subject(subject))
             word = reference(subject, Repetitions(threads=spec.threads))
             try:
                 process = stack.enter_context(site.engine(spec.driver).prepare(work))

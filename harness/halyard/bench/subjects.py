@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from halyard import zoo
 from halyard.errors import ConfigError
 from halyard.model import DataType
+from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.read_options import USUAL, ReadOptions
 from halyard.subject import FileSubject, Subject
 
@@ -21,15 +23,18 @@ def subjects_of(
     *,
     option: str,
     options: ReadOptions = USUAL,
+    given: InputFiles = SEEDED,
 ) -> list[Subject | FileSubject]:
     """A file comes in the type that it has, and is read with the options. ConfigError for a name
     that is neither, and for options where there is no file."""
     subjects: list[Subject | FileSubject] = []
     for name in names:
         if name in zoo.NAMES:
-            subjects += [Subject.of_zoo(name, each, size, width) for each in data_types]
+            subjects += [
+                replace(Subject.of_zoo(name, each, size, width), given=given) for each in data_types
+            ]
         elif Path(name).is_file():
-            subjects.append(FileSubject(Path(name), options=options))
+            subjects.append(FileSubject(Path(name), options=options, given=given))
         else:
             raise ConfigError(
                 f"{option}: no {name!r}, there are {', '.join(zoo.NAMES)}; nor is it a file"

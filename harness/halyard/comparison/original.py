@@ -11,10 +11,11 @@ import numpy as np
 from halyard import folders, onnx, tflite
 from halyard.comparison.side import Answer, LibrarySide, Tensors, by_halves
 from halyard.engines.engine import EngineRefused, Library
-from halyard.engines.original import fitted, original_inputs
+from halyard.engines.original import original_inputs
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, tensor_infos
+from halyard.model.fitting import fitted
 
 
 class OriginalSide(LibrarySide):

@@ -12,10 +12,10 @@ import numpy as np
 from halyard.comparison.side import Answer, Side, Tensors
 from halyard.engines.engine import EngineRefused
 from halyard.engines.in_process import imported
-from halyard.engines.original import fitted
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel
+from halyard.model.fitting import fitted
 
 
 class TorchSide(Side):

@@ -13,8 +13,8 @@ from halyard import folders
 from halyard.engines.engine import EngineRefused, Library
 from halyard.engines.litert import LiteRt
 from halyard.engines.onnx_runtime import OnnxRuntime
-from halyard.errors import HalyardError
-from halyard.model import Array, Conversion, HostPart, NnapiPart, TensorInfo
+from halyard.model import Array, Conversion, HostPart, NnapiPart
+from halyard.model.fitting import fitted
 
 # By the formats of halyard.conversion. Each takes the number of threads.
 ORIGINALS: Mapping[str, Callable[[int], Library]] = {
@@ -61,17 +61,3 @@ def original_inputs(conversion: Conversion, inputs: Sequence[Array]) -> list[Arr
         fitted(given[info.name], info) if info.name in given else np.zeros(info.shape, info.dtype)
         for info in conversion.inputs
     ]
-
-
-def fitted(values: Array, info: TensorInfo) -> Array:
-    """The same values in another integer type, and numbers as vectors of one or the other way
-    around. HalyardError where they do not fit."""
-    if values.size != np.prod(info.shape, dtype=np.int64):
-        raise HalyardError(
-            f"{info.name}: {list(values.shape)} came, and {list(info.shape)} is what it is for: "
-            "its shape depends on values"
-        )
-    converted = values.astype(info.dtype)
-    if info.dtype.kind in "iu" and not np.array_equal(converted, values):
-        raise HalyardError(f"{info.name}: it has values that {info.dtype} can't hold")
-    return np.ascontiguousarray(converted).reshape(info.shape)

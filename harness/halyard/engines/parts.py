@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from halyard.engines.engine import EngineRefused, Prepared
-from halyard.engines.original import fitted, run_part
+from halyard.engines.original import run_part
 from halyard.engines.workload import Workload
 from halyard.model import Array, HostPart, NnapiPart, RunnableModel, Tensors
+from halyard.model.fitting import fitted
 from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import failures

@@ -14,10 +14,11 @@ import numpy as np
 from halyard.engines import litert
 from halyard.engines.engine import EngineMissing, EngineRefused
 from halyard.engines.litert import LiteRt
-from halyard.engines.original import ORIGINALS, engine_of, fitted, original_inputs, run_file
+from halyard.engines.original import ORIGINALS, engine_of, original_inputs, run_file
 from halyard.engines.workload import Workload
 from halyard.errors import NotExpressible
 from halyard.model import Array, RunnableModel, half
+from halyard.model.fitting import fitted
 from halyard.subject import AnySubject, FileSubject
 
 # For its time: it is the device that is measured at length.
@@ -49,7 +50,7 @@ def reference(subject: AnySubject, repetitions: Repetitions) -> Reference:
     if isinstance(subject, FileSubject) and subject.conversion.source.format in ORIGINALS:
         return _original(subject, repetitions)
     runnable = subject.runnable
-    inputs = runnable.input_arrays(subject.seed)
+    inputs = subject.input_arrays()
     is_half = any(info.dtype == np.float16 for info in runnable.outputs)
     if is_half:
         # TFLite has no float16 kernels: the same numbers in float32 are the better word anyway.
@@ -75,7 +76,7 @@ def _original(subject: FileSubject, repetitions: Repetitions) -> Reference:
     """Of the file as it is: what is read of it can't be wrong on both sides alike."""
     conversion, runnable = subject.conversion, subject.runnable
     threads, counted, warmup = _bounded(repetitions)
-    inputs = original_inputs(conversion, runnable.input_arrays(subject.seed))
+    inputs = original_inputs(conversion, subject.input_arrays())
     try:
         engine = engine_of(conversion.source.format, threads)
         outputs, times = run_file(engine, conversion.source.path, inputs, counted, warmup)

@@ -11,6 +11,7 @@ from halyard import delimited, folders, onnx, tflite
 from halyard.model import Array, RunnableModel, Tensors
 from halyard.model.imported import ImportedModel
 from halyard.proto import halyard_pb2 as pb
+from halyard.subject import AnySubject
 
 
 class Workload:
@@ -26,6 +27,11 @@ class Workload:
     @classmethod
     def of(cls, model: pb.Model, inputs: Sequence[Array]) -> Self:
         return cls(RunnableModel.of(model), inputs)
+
+    @classmethod
+    def of_subject(cls, subject: AnySubject) -> Self:
+        """With the inputs that it has."""
+        return cls(subject.runnable, subject.input_arrays(), str(subject))
 
     @classmethod
     def seeded(cls, model: RunnableModel, seed: int, name: str = "") -> Self:

@@ -237,7 +237,7 @@ def capture(
     calls: list[Calls] = []
     with (
         _folder(device) as (folder, path),
-        Workload.seeded(model, subject.seed, str(subject)) as work,
+        Workload.of_subject(subject) as work,
     ):
 
         def traced(work: Workload, count: int, warmup: int) -> pb.CaseResult:

@@ -25,7 +25,9 @@ class Model(Record, frozen=True, kw_only=True):
     size: int | UnsetType = UNSET
     width: float | UnsetType = UNSET
     file: str | UnsetType = UNSET
-    shapes: list[str] | UnsetType = UNSET  # of inputs, as on the command line
+    # Of inputs, as on the command line; files, with none the seed says what they are.
+    shapes: list[str] | UnsetType = UNSET
+    inputs: list[str] | UnsetType = UNSET
     seed: int
 
     @property

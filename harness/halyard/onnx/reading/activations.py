@@ -13,10 +13,11 @@ from halyard.model.arguments import Activation
 from halyard.onnx.reading.arithmetic import Arithmetic
 from halyard.onnx.reading.clipping import FUSED, limits
 from halyard.onnx.reading.elementwise import operands
-from halyard.onnx.reading.mapper import Fits, Layout, Mapper
+from halyard.onnx.reading.mapper import PLAIN, Fits, Layout, Mapper
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.pooling import unchanged
 from halyard.onnx.reading.quantities import Quantization
+from halyard.onnx.reading.spreading import filled
 from halyard.proto import halyard_pb2 as pb
 
 _LIMITING = {
@@ -30,6 +31,10 @@ _MISH_END: Mapping[int, float] = {
     pb.OPERAND_TYPE_TENSOR_FLOAT32: 20.0,
     pb.OPERAND_TYPE_TENSOR_FLOAT16: 5.5,
 }
+
+# What the standard has for them.
+_SELU_ALPHA = 1.67326319217681884765625
+_SELU_GAMMA = 1.05070102214813232421875
 
 # So large that a product with it is 1 or more, or -1 or less, for what is no zero.
 _HUGE = 3e38
@@ -94,21 +99,24 @@ def _named(mapper: Mapper, node: Node, operation: int, fits: Fits | None) -> Non
 
 
 def softmax(mapper: Mapper, node: Node) -> None:
-    """LogSoftmax too. Before version 13 it took all dimensions from its axis on as one."""
+    """LogSoftmax too. Before version 13 it takes all dimensions from its axis on as one."""
     data = node.input(0)
     logarithm = node.operator == "LogSoftmax"
     shape = mapper.shape(data)
     axis = node.integer("axis", -1 if node.opset >= 13 else 1) % max(len(shape), 1)
-    if node.opset < 13 and math.prod(shape[axis + 1 :]) != 1:
-        raise NotExpressible("its version takes several dimensions as one")
+    flattens = node.opset < 13 and math.prod(shape[axis + 1 :]) != 1
     plan = mapper.plan(node, [data], quantizes=not logarithm, fits=_is_probability)
     if not plan.quantized:
         mapper.require_real(data)
-    layout = mapper.layout_of(plan.inputs)
+    layout = PLAIN if flattens else mapper.layout_of(plan.inputs)
     source = mapper.operand(plan.inputs[0], layout)
-    place = mapper.builder.int32(mapper.axis(data, axis, layout))
+    if flattens:
+        rows = (math.prod(shape[:axis]), math.prod(shape[axis:]))
+        source = mapper.reshaped(source, rows, f"{plan.output}/rows")
+    place = 1 if flattens else mapper.axis(data, axis, layout)
     operation = pb.OPERATION_TYPE_LOG_SOFTMAX if logarithm else pb.OPERATION_TYPE_SOFTMAX
-    mapper.define(plan.output, operation, [source, mapper.real(1.0, source), place], layout)
+    inputs = [source, mapper.real(1.0, source), mapper.builder.int32(place)]
+    mapper.define(plan.output, operation, inputs, layout, mapper.builder.operand(source).dimensions)
     mapper.absorb(node, plan)
 
 
@@ -131,6 +139,48 @@ def elu(mapper: Mapper, node: Node) -> None:
     [source], layout = operands(mapper, [node.input(0)])
     alpha = mapper.real(node.real("alpha", 1.0), source)
     mapper.define(node.outputs[0], pb.OPERATION_TYPE_ELU, [source, alpha], layout)
+
+
+def selu(mapper: Mapper, node: Node) -> None:
+    """An ELU and a factor."""
+    arithmetic, source, layout = _source(mapper, node)
+    alpha = mapper.real(node.real("alpha", _SELU_ALPHA), source)
+    curve = mapper.step(pb.OPERATION_TYPE_ELU, [source, alpha])
+    arithmetic.finish_mul(node.outputs[0], curve, node.real("gamma", _SELU_GAMMA), layout)
+
+
+def celu(mapper: Mapper, node: Node) -> None:
+    """max(0, x) + min(0, α (exp(x / α) - 1)): an ELU of α where that is not negative."""
+    arithmetic, source, layout = _source(mapper, node)
+    alpha = node.real("alpha", 1.0)
+    if alpha <= 0:
+        raise NotExpressible(f"its alpha is {alpha}, and an ELU with a positive one is known")
+    curve = mapper.step(
+        pb.OPERATION_TYPE_ELU, [arithmetic.mul(source, 1 / alpha), mapper.real(alpha, source)]
+    )
+    # What is positive is not to be rounded by the division.
+    below = mapper.step(pb.OPERATION_TYPE_MINIMUM, [curve, mapper.number(0.0, curve)])
+    ramp = arithmetic.unary(pb.OPERATION_TYPE_RELU, source)
+    none = mapper.builder.int32(Activation.NONE)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_ADD, [ramp, below, none], layout)
+
+
+def softsign(mapper: Mapper, node: Node) -> None:
+    arithmetic, source, layout = _source(mapper, node)
+    size = arithmetic.add(arithmetic.unary(pb.OPERATION_TYPE_ABS, source), 1.0)
+    none = mapper.builder.int32(Activation.NONE)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_DIV, [source, size, none], layout)
+
+
+def thresholded_relu(mapper: Mapper, node: Node) -> None:
+    """By a choice: a product with 0 would make NaN of infinite numbers."""
+    _, source, layout = _source(mapper, node)
+    limit = mapper.number(node.real("alpha", 1.0), source)
+    above = mapper.step(
+        pb.OPERATION_TYPE_GREATER, [source, limit], kind=pb.OPERAND_TYPE_TENSOR_BOOL8
+    )
+    zeros = filled(mapper, mapper.like(source), 0)
+    mapper.define(node.outputs[0], pb.OPERATION_TYPE_SELECT, [above, source, zeros], layout)
 
 
 def _source(mapper: Mapper, node: Node) -> tuple[Arithmetic, int, Layout]:

@@ -8,9 +8,10 @@ import numpy as np
 from halyard.errors import NotExpressible
 from halyard.model import TensorType
 from halyard.onnx.reading.arithmetic import Arithmetic
-from halyard.onnx.reading.elementwise import filled, operands
+from halyard.onnx.reading.elementwise import operands
 from halyard.onnx.reading.mapper import FLOATS, Mapper
 from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.spreading import filled
 from halyard.proto import halyard_pb2 as pb
 
 _INT32 = pb.OPERAND_TYPE_TENSOR_INT32

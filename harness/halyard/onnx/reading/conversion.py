@@ -117,9 +117,11 @@ class _Mapping:
     def _map(self, node: Node) -> None:
         if node.number in self.network.refused:
             raise NotExpressible(self.network.refused[node.number])
-        for name in (*node.inputs, *node.outputs):
+        read = [name for name in node.outputs if self.network.is_read(name)]
+        for name in (*node.inputs, *read):
             if name:
                 self.network.type(name)
+        self.mapper.ranges.require_32_bits(node)
         OPERATORS[node.operator].handler(self.mapper, node)
 
     def part(self, order: Sequence[str], outputs: Sequence[str]) -> NnapiPart:

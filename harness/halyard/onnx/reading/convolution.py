@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +34,11 @@ def convolution(mapper: Mapper, node: Node) -> None:
     _check(node, mapper.shape(data)[1], weights, bias)
     after: list[Node] = []
     following = mapper.network.sole_use(node.outputs[0])
+    factors = None
     if following is not None and following.operator == "BatchNormalization":
-        scale, shift = normalization(mapper, following)
+        factors = _constant_normalization(mapper, following)
+    if following is not None and factors is not None:
+        scale, shift = factors
         weights = weights * scale.reshape(-1, 1, 1, 1).astype(weights.dtype)
         bias = (bias * scale + shift).astype(weights.dtype)
         after = [following]
@@ -130,20 +134,7 @@ def transposed_convolution(mapper: Mapper, node: Node) -> None:
     mapper.require_real(data)
     plan = mapper.plan(node, [data], activates=True)
     strides = pair(node.integers("strides", (1, 1)), "stride")
-    extents, results = mapper.shape(data)[2:], mapper.shape(node.outputs[0])[2:]
-    kernel = weights.shape[2:]
-    full = [
-        (extent - 1) * stride + span
-        for extent, stride, span in zip(extents, strides, kernel, strict=True)
-    ]
-    cut = [whole - result for whole, result in zip(full, results, strict=True)]
-    pads = node.integers("pads", (0, 0, 0, 0))
-    if node.word("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER"):
-        pads = [each // 2 for each in cut] * 2
-    begins = pads[:2]
-    ends = [whole - begin for whole, begin in zip(cut, begins, strict=True)]
-    if min(*begins, *ends) < 0:
-        raise NotExpressible("its output is larger than what TRANSPOSE_CONV_2D computes")
+    begins, ends = _cut_off(mapper, node, strides, weights.shape[2:])
     source, builder = mapper.operand(data, NHWC), mapper.builder
     filters = Filter(builder.operand(source).type, weights.transpose(1, 2, 3, 0))
     values = cast(filters.values, dtype_of(filters.type))
@@ -164,13 +155,42 @@ def transposed_convolution(mapper: Mapper, node: Node) -> None:
     mapper.absorb(node, plan)
 
 
+def _cut_off(
+    mapper: Mapper, node: Node, strides: Sequence[int], kernel: Sequence[int]
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """What a transposed convolution leaves away of all that it reaches, at the top and the left and
+    at the bottom and the right: the more at an end, the smaller its output_padding."""
+    if node.integers("kernel_shape", kernel) != list(kernel):
+        raise NotExpressible(f"its kernel_shape is not that of its filter, {list(kernel)}")
+    extents, results = mapper.shape(node.input(0))[2:], mapper.shape(node.outputs[0])[2:]
+    full = [
+        (extent - 1) * stride + span
+        for extent, stride, span in zip(extents, strides, kernel, strict=True)
+    ]
+    cut = [whole - result for whole, result in zip(full, results, strict=True)]
+    automatic = node.word("auto_pad", "NOTSET")
+    if node.has("output_shape") or automatic in ("SAME_UPPER", "SAME_LOWER"):
+        added = node.integers("output_padding", (0, 0))
+        pads = [each + more for each, more in zip(cut, added, strict=True)]
+        upper = automatic == "SAME_UPPER"
+        begins = [each // 2 if upper else each - each // 2 for each in pads]
+    elif automatic == "VALID":
+        begins = [0, 0]
+    else:
+        begins = node.integers("pads", (0, 0, 0, 0))[:2]
+    ends = [whole - begin for whole, begin in zip(cut, begins, strict=True)]
+    if min(*begins, *ends) < 0:
+        raise NotExpressible("its output is larger than what TRANSPOSE_CONV_2D computes")
+    return (begins[0], begins[1]), (ends[0], ends[1])
+
+
 # ---- batch normalisation ------------------------------------------------------------------------
 
 
 def normalization(mapper: Mapper, node: Node) -> tuple[Array, Array]:
     """A batch normalisation as a factor and a summand for each channel, in double precision."""
-    if node.integer("training_mode", 0):
-        raise NotExpressible("it is in training mode")
+    if any(node.outputs[1:]):
+        raise NotExpressible("it gives statistics, as it does in training alone")
     words = ("scale", "bias", "mean", "variance")
     gamma, beta, mean, variance = (
         mapper.known(node.input(1 + place), word).astype(np.float64)
@@ -178,6 +198,14 @@ def normalization(mapper: Mapper, node: Node) -> tuple[Array, Array]:
     )
     scale = gamma / np.sqrt(variance + node.real("epsilon", _EPSILON))
     return scale, beta - mean * scale
+
+
+def _constant_normalization(mapper: Mapper, node: Node) -> tuple[Array, Array] | None:
+    """None where it can't be a part of a convolution."""
+    try:
+        return normalization(mapper, node)
+    except NotExpressible:
+        return None
 
 
 def batch_normalization(mapper: Mapper, node: Node) -> None:

@@ -10,10 +10,11 @@ import numpy as np
 from onnx import TensorProto
 
 from halyard.errors import NotExpressible
-from halyard.model import TensorType, dtype_of
-from halyard.onnx.reading.mapper import FLOATS, MAX_RANK, NHWC, Layout, Mapper
+from halyard.model import dtype_of
+from halyard.onnx.reading.mapper import MAX_RANK, NHWC, PLAIN, Layout, Mapper, cast
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.quantities import Quantization
+from halyard.onnx.reading.spreading import filled
 from halyard.proto import halyard_pb2 as pb
 
 _ARITHMETIC = {
@@ -64,6 +65,32 @@ def operands(mapper: Mapper, names: Sequence[str]) -> tuple[list[int], Layout]:
     return [mapper.broadcast(name, rank, layout) for name in names], layout
 
 
+def pair_of(mapper: Mapper, node: Node, names: Sequence[str]) -> tuple[list[int], Layout]:
+    """Of two. Before operator set 7 the second one's dimensions stand at an axis of the first
+    one's, which is the one that ends with the last unless told."""
+    first, second = mapper.shape(names[0]), mapper.shape(names[1])
+    if node.opset >= 7 or first == second:
+        return operands(mapper, names)
+    if not node.integer("broadcast", 0):
+        raise NotExpressible("its inputs differ in shape, and it does not broadcast")
+    axis = node.integer("axis", len(first) - len(second))
+    axis += len(first) if axis < 0 else 0
+    full = (1,) * axis + second + (1,) * (len(first) - axis - len(second))
+    if len(full) != len(first) or any(b not in (1, a) for a, b in zip(first, full, strict=True)):
+        raise NotExpressible(f"its second input has no place at axis {axis} of the first")
+    kept = mapper.kept(names[0])
+    source = mapper.operand(names[0])
+    dims = tuple(full[each] for each in kept) or (1,)
+    values = mapper.constant(names[1])
+    if values is None:
+        placed = mapper.reshaped(mapper.operand(names[1]), dims, f"{names[1]}/placed")
+    else:
+        tensor = replace(mapper.tensor_type(names[1]), dimensions=dims)
+        held = cast(values.reshape(dims), dtype_of(tensor.type))
+        placed = mapper.builder.constant(names[1], tensor, held)
+    return [source, placed], PLAIN
+
+
 def arithmetic(mapper: Mapper, node: Node) -> None:
     operation = _ARITHMETIC[node.operator]
     plan = mapper.plan(
@@ -75,7 +102,7 @@ def arithmetic(mapper: Mapper, node: Node) -> None:
     )
     if node.operator == "Div" or plan.activation:
         mapper.require_real(node.outputs[0])
-    inputs, layout = operands(mapper, plan.inputs)
+    inputs, layout = pair_of(mapper, node, plan.inputs)
     fuse = mapper.builder.int32(plan.activation)
     mapper.define(plan.output, operation, [*inputs, fuse], layout)
     mapper.absorb(node, plan)
@@ -113,7 +140,7 @@ def chain(mapper: Mapper, node: Node) -> None:
 
 
 def pair(mapper: Mapper, node: Node) -> None:
-    inputs, layout = operands(mapper, node.inputs)
+    inputs, layout = pair_of(mapper, node, node.inputs)
     mapper.define(node.outputs[0], _PAIRS[node.operator], inputs, layout)
 
 
@@ -135,51 +162,22 @@ def power(mapper: Mapper, node: Node) -> None:
     base, exponent = node.inputs
     known = mapper.constant(exponent)
     if known is not None and known.size == 1:
-        inputs, layout = operands(mapper, [base])
-        none = mapper.builder.int32(0)
+        # Of as many dimensions as the base, though an exponent of one element may have more.
+        same = len(mapper.shape(base)) == len(mapper.shape(node.outputs[0]))
+        layout = mapper.layout_of([base]) if same else PLAIN
+        source = mapper.operand(base, layout)
         value = float(known.reshape(-1)[0])
+        operation, inputs = pb.OPERATION_TYPE_POW, [source, mapper.number(value, source)]
         if value == 2:
-            twice = [inputs[0], inputs[0], none]
-            mapper.define(node.outputs[0], pb.OPERATION_TYPE_MUL, twice, layout)
+            operation, inputs = pb.OPERATION_TYPE_MUL, [source, source, mapper.builder.int32(0)]
         elif value == 0.5:
-            mapper.define(node.outputs[0], pb.OPERATION_TYPE_SQRT, inputs, layout)
-        else:
-            raised = [inputs[0], mapper.number(value, inputs[0])]
-            mapper.define(node.outputs[0], pb.OPERATION_TYPE_POW, raised, layout)
+            operation, inputs = pb.OPERATION_TYPE_SQRT, [source]
+        dims = mapper.builder.operand(source).dimensions
+        mapper.define(node.outputs[0], operation, inputs, layout, dims)
         return
     mapper.require_real(exponent)
-    inputs, layout = operands(mapper, [base, exponent])
+    inputs, layout = pair_of(mapper, node, [base, exponent])
     mapper.define(node.outputs[0], pb.OPERATION_TYPE_POW, inputs, layout)
-
-
-def where(mapper: Mapper, node: Node) -> None:
-    """SELECT takes three of one shape: the others are spread by sums with zeros."""
-    condition, a, b = node.inputs
-    output = mapper.dims(node.outputs[0])
-    if mapper.constant(condition) is not None:
-        raise NotExpressible("it chooses by a constant, which is not spread")
-    if mapper.dims(condition) != output:
-        raise NotExpressible("its condition has another shape than its output")
-    chosen = [_spread(mapper, name, output) for name in (a, b)]
-    inputs = [mapper.operand(condition), *chosen]
-    mapper.define(node.outputs[0], pb.OPERATION_TYPE_SELECT, inputs)
-
-
-def _spread(mapper: Mapper, name: str, dims: tuple[int, ...]) -> int:
-    index = mapper.operand(name)
-    if mapper.dims(name) == dims:
-        return index
-    tensor = mapper.tensor_type(name)
-    values = mapper.constant(name)
-    if tensor.type not in (*FLOATS, pb.OPERAND_TYPE_TENSOR_INT32):
-        raise NotExpressible("its choices have another shape than its output")
-    full = TensorType(tensor.type, dims)
-    dtype = dtype_of(tensor.type)
-    if values is not None:
-        spread = np.broadcast_to(values.astype(dtype), dims)
-        return mapper.builder.constant(name, full, np.ascontiguousarray(spread))
-    zeros = mapper.builder.constant("", full, np.zeros(dims, dtype))
-    return mapper.step(pb.OPERATION_TYPE_ADD, [index, zeros, mapper.builder.int32(0)], dims)
 
 
 def conversion(mapper: Mapper, node: Node) -> None:
@@ -201,8 +199,3 @@ def conversion(mapper: Mapper, node: Node) -> None:
         operation = pb.OPERATION_TYPE_NOT_EQUAL
         inputs.append(filled(mapper, replace(given, dimensions=(1,)), 0))
     mapper.define(node.outputs[0], operation, inputs, layout)
-
-
-def filled(mapper: Mapper, tensor: TensorType, value: int) -> int:
-    values = np.full(tensor.dimensions, value, dtype_of(tensor.type))
-    return mapper.builder.constant("", tensor, values)

@@ -82,7 +82,11 @@ FOLDABLE = frozenset(
 
 
 def evaluated(node: NodeProto, opset: int, inputs: Sequence[Array]) -> list[Array]:
-    """NotExpressible where the reference does not compute it."""
+    """NotExpressible where the reference does not compute it, or not as that version says."""
+    if node.op_type == "Softmax" and opset < 13:
+        raise NotExpressible("the reference has no softmax of several dimensions as one")
+    if opset < 7 and any(each.name == "broadcast" and each.i for each in node.attribute):
+        raise NotExpressible("the reference does not broadcast along an axis")
     names = [name for name in node.input if name]
     try:
         with np.errstate(all="ignore"):

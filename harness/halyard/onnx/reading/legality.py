@@ -46,6 +46,26 @@ _TAKES: dict[int, set[pb.OperationType]] = {
     },
 }
 
+# Those that move elements, whatever they are.
+_MOVING = {
+    pb.OPERATION_TYPE_CONCATENATION,
+    pb.OPERATION_TYPE_DEPTH_TO_SPACE,
+    pb.OPERATION_TYPE_GATHER,
+    pb.OPERATION_TYPE_MIRROR_PAD,
+    pb.OPERATION_TYPE_PAD,
+    pb.OPERATION_TYPE_RESHAPE,
+    pb.OPERATION_TYPE_SLICE,
+    pb.OPERATION_TYPE_SPACE_TO_DEPTH,
+    pb.OPERATION_TYPE_SPLIT,
+    pb.OPERATION_TYPE_STRIDED_SLICE,
+    pb.OPERATION_TYPE_TILE,
+    pb.OPERATION_TYPE_TRANSPOSE,
+}
+
+
+def moves_truth_as_bytes(operation: int, operand_type: int) -> bool:
+    return operand_type == pb.OPERAND_TYPE_TENSOR_BOOL8 and operation in _MOVING
+
 
 def takes(operation: int, operand_type: int) -> bool:
     """Whether the operation's first input may be of the type, as far as this is about numbers."""

@@ -30,9 +30,11 @@ from halyard.model import (
 from halyard.model.arguments import Activation
 from halyard.onnx.reading import quantities
 from halyard.onnx.reading.clipping import fused
-from halyard.onnx.reading.legality import takes
+from halyard.onnx.reading.legality import moves_truth_as_bytes, takes
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node
 from halyard.onnx.reading.quantities import Quantization
+from halyard.onnx.reading.ranges import Ranges
+from halyard.onnx.reading.spreading import moved_as_bytes
 from halyard.proto import halyard_pb2 as pb
 
 MAX_RANK = 4
@@ -78,6 +80,7 @@ class Plan:
 class Mapper:
     network: Network
     builder: ModelBuilder = field(init=False)
+    ranges: Ranges = field(init=False)
     # Values that it was handed, by the order in which they became inputs of the model.
     inputs: list[str] = field(default_factory=list)
     tensor_names: dict[int, str] = field(default_factory=dict)
@@ -89,6 +92,7 @@ class Mapper:
 
     def __post_init__(self) -> None:
         self.builder = ModelBuilder(self.network.name)
+        self.ranges = Ranges(self.network)
 
     # ---- what the graph says --------------------------------------------------------------------
 
@@ -280,7 +284,8 @@ class Mapper:
 
     def hold(self, name: str, layout: Layout, index: int) -> None:
         self._held[name, layout] = index
-        if not is_constant(self.builder.operand(index)):
+        # An operand may hold several values that are the same: it is known by the first.
+        if index not in self.tensor_names and not is_constant(self.builder.operand(index)):
             self.tensor_names[index] = name
             if layout is NHWC:
                 self.permutations[index] = _TO_NHWC
@@ -310,6 +315,11 @@ class Mapper:
         index = self.emit(operation, inputs, name, made)
         self.hold(name, layout, self.reshaped(index, tensor.dimensions, name))
 
+    def define_as(self, name: str, index: int, layout: Layout = PLAIN) -> None:
+        """The value is what the operand holds, in its own dimensions."""
+        dims = self.tensor_type(name, layout).dimensions
+        self.hold(name, layout, self.reshaped(index, dims, name))
+
     def emit(self, operation: int, inputs: Sequence[int], name: str, output: TensorType) -> int:
         """An operation with one output. NotExpressible where it does not take the types."""
         return self.emit_n(operation, inputs, [(name, output)])[0]
@@ -318,6 +328,8 @@ class Mapper:
         self, operation: int, inputs: Sequence[int], outputs: Sequence[tuple[str, TensorType]]
     ) -> list[int]:
         first = self.builder.operand(inputs[0]).type
+        if moves_truth_as_bytes(operation, first):
+            return moved_as_bytes(self, operation, inputs, outputs)
         if not takes(operation, first):
             raise NotExpressible(f"{operation_name(operation)} does not take {type_name(first)}")
         return self.builder.operation_n(operation, inputs, outputs)

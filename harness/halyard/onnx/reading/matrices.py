@@ -12,6 +12,8 @@ import numpy as np
 from halyard.errors import NotExpressible
 from halyard.model import Array, dtype_of
 from halyard.onnx.reading import quantities
+from halyard.onnx.reading.arithmetic import Arithmetic
+from halyard.onnx.reading.gemm import composed_gemm
 from halyard.onnx.reading.mapper import Mapper, Plan, cast
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.products import Filter, bias_operand, fits_product, quantized_filter
@@ -21,21 +23,38 @@ from halyard.proto import halyard_pb2 as pb
 
 def gemm(mapper: Mapper, node: Node) -> None:
     weights = mapper.constant(node.input(1))
-    if weights is None:
-        raise NotExpressible("both of its matrices are computed, and with a bias NNAPI takes one")
-    if node.integer("transA", 0):
-        raise NotExpressible("its first matrix is transposed, which FULLY_CONNECTED does not do")
+    if weights is None or node.integer("transA", 0):
+        composed_gemm(mapper, node)
+        return
     axis = 0 if node.integer("transB", 0) else 1
     units = weights.shape[axis]
     alpha, beta = node.real("alpha", 1.0), node.real("beta", 1.0)
     bias: Array = np.zeros(units, weights.dtype)
-    if node.input(2):
-        given = mapper.known(node.input(2), "bias")
-        if given.size not in (1, units) or given.shape[-1:] not in ((units,), (1,), ()):
-            raise NotExpressible("its bias differs from row to row")
-        bias = np.broadcast_to(given.reshape(-1) * np.asarray(beta, given.dtype), (units,))
+    rest = node.input(2)
+    given = mapper.constant(rest) if rest else None
+    if given is not None:
+        rows = np.broadcast_to(given, mapper.shape(node.outputs[0]))
+        if rest and (rows == rows[:1]).all():
+            bias, rest = rows[0] * np.asarray(beta, given.dtype), ""
     scaled = weights * np.asarray(alpha, weights.dtype)
-    _dense(mapper, node, scaled, axis, bias, [], quantizes=alpha == 1.0)
+    if not rest:
+        _dense(mapper, node, scaled, axis, bias, [], quantizes=alpha == 1.0)
+        return
+    # What differs from row to row, or is computed, is added behind.
+    mapper.require_real(node.input(0), rest)
+    source = mapper.operand(node.input(0))
+    kind = mapper.builder.operand(source).type
+    matrix = cast(scaled if axis == 0 else scaled.T, dtype_of(kind))
+    filters = Filter(kind, matrix)
+    name, none = node.outputs[0], mapper.builder.int32(0)
+    weights_of = mapper.builder.constant(f"{name}/weights", filters.tensor(matrix.shape, 0), matrix)
+    zeros = bias_operand(mapper, f"{name}/bias", bias, source, filters)
+    inputs = [source, weights_of, zeros, none]
+    product = mapper.step(pb.OPERATION_TYPE_FULLY_CONNECTED, inputs, mapper.shape(name))
+    summand = mapper.operand(rest)
+    if beta != 1.0:
+        summand = Arithmetic(mapper).mul(summand, beta)
+    mapper.define(name, pb.OPERATION_TYPE_ADD, [product, summand, none])
 
 
 def matmul(mapper: Mapper, node: Node) -> None:
@@ -50,7 +69,7 @@ def matmul(mapper: Mapper, node: Node) -> None:
     bias: Array = np.zeros(units, weights.dtype)
     after: list[Node] = []
     following = mapper.network.sole_use(node.outputs[0])
-    if following is not None and following.operator == "Add":
+    if following is not None and following.operator == "Add" and following.opset >= 7:
         others = [name for name in following.inputs if name != node.outputs[0]]
         given = mapper.constant(others[0]) if others else None
         if given is not None and given.shape == (units,):
@@ -129,12 +148,12 @@ def _batched(mapper: Mapper, node: Node) -> None:
 
 
 def _factor(mapper: Mapper, plan: Plan, place: int) -> int:
-    """Of as many dimensions as the product."""
-    name = plan.inputs[place]
-    rank = len(mapper.dims(plan.output))
-    dims = mapper.dims(name)
-    full = (1,) * (rank - len(dims)) + dims
-    return mapper.reshaped(mapper.operand(name), full, f"{name}/batched")
+    """Of as many dimensions as the product, and of the same ones."""
+    rank = len(mapper.shape(plan.output))
+    kept = mapper.kept(plan.output)
+    if not {rank - 2, rank - 1} <= set(kept):
+        raise NotExpressible(f"its product has {rank} dimensions, and NNAPI takes 4")
+    return mapper.aligned(plan.inputs[place], kept, rank)
 
 
 def _signed(_: Sequence[Quantization], output: Quantization) -> bool:

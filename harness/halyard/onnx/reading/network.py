@@ -24,6 +24,7 @@ from onnx import (
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import Array
 from halyard.model.shapes import UNSAID, Shapes
+from halyard.onnx.reading import inference
 from halyard.onnx.reading.declared import close_inputs
 from halyard.onnx.reading.folding import FOLDABLE, evaluated
 
@@ -86,6 +87,9 @@ class Node:
     def integers(self, name: str, default: Sequence[int] = ()) -> list[int]:
         return [int(value) for value in self.attributes.get(name, default)]
 
+    def reals(self, name: str) -> list[float]:
+        return [float(value) for value in self.attributes.get(name, ())]
+
     def word(self, name: str, default: str) -> str:
         value = self.attributes.get(name, default)
         return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
@@ -132,6 +136,10 @@ class Network:
         if found is None:
             raise NotExpressible(f"{name!r} {_NO_SHAPE}")
         return found
+
+    def is_read(self, name: str) -> bool:
+        """By an operator or by the user."""
+        return name in self.outputs or bool(self.uses.get(name))
 
     def sole_use(self, name: str) -> Node | None:
         """The only operator that reads the value, once, if nobody else wants it, and if it is
@@ -210,7 +218,8 @@ def _inferred(network: Network, node: Node) -> Mapping[str, TypeProto]:
     if nested or any(name not in network.protos for name in names):
         return {}
     try:
-        schema = defs.get_schema(node.proto.op_type, node.opset, node.proto.domain)
+        opset = inference.version_to_infer_by(node.proto, node.opset)
+        schema = defs.get_schema(node.proto.op_type, opset, node.proto.domain)
     except defs.SchemaError:
         return {}
     data = {
@@ -226,7 +235,7 @@ def _inferred(network: Network, node: Node) -> Mapping[str, TypeProto]:
     # Of the checker's or of inference, whose classes have nothing in common.
     except Exception as error:
         raise HalyardError(f"operator {node.label} contradicts itself: {error}") from error
-    return dict(found)
+    return inference.corrected(node.proto, types, found)
 
 
 def _fold(network: Network, node: Node) -> None:

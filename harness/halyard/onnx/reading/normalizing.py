@@ -7,7 +7,7 @@ from __future__ import annotations
 from halyard.errors import NotExpressible
 from halyard.model import TensorType, dtype_of
 from halyard.onnx.reading.arithmetic import Arithmetic
-from halyard.onnx.reading.mapper import NHWC, Mapper
+from halyard.onnx.reading.mapper import MAX_RANK, NHWC, Mapper
 from halyard.onnx.reading.network import Node
 from halyard.proto import halyard_pb2 as pb
 
@@ -34,11 +34,11 @@ def layer_normalization(mapper: Mapper, node: Node) -> None:
         mapper.define(name, pb.OPERATION_TYPE_MUL, [centred, factor, none])
         return
     normal = arithmetic.mul(centred, factor)
-    gamma = _weights(mapper, node.input(1))
+    gamma = _weights(mapper, data, node.input(1))
     if not node.input(2):
         mapper.define(name, pb.OPERATION_TYPE_MUL, [normal, gamma, none])
         return
-    beta = _weights(mapper, node.input(2))
+    beta = _weights(mapper, data, node.input(2))
     mapper.define(name, pb.OPERATION_TYPE_ADD, [arithmetic.mul(normal, gamma), beta, none])
 
 
@@ -71,7 +71,11 @@ def instance_normalization(mapper: Mapper, node: Node) -> None:
     mapper.define(node.outputs[0], pb.OPERATION_TYPE_ADD, [scaled, shift, none], NHWC)
 
 
-def _weights(mapper: Mapper, name: str) -> int:
+def _weights(mapper: Mapper, data: str, name: str) -> int:
+    """Of as many dimensions as the operand of the data, where that has lost some."""
     mapper.known(name, "scale or bias")
     mapper.require_real(name)
-    return mapper.operand(name)
+    rank = len(mapper.shape(data))
+    return (
+        mapper.aligned(name, mapper.kept(data), rank) if rank > MAX_RANK else mapper.operand(name)
+    )

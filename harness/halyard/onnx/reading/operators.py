@@ -10,10 +10,14 @@ from collections.abc import Mapping
 
 from halyard.onnx.reading import (
     activations,
+    choosing,
     composed,
     convolution,
     dynamic_quantization,
     elementwise,
+    gathering,
+    local_response,
+    logarithmic,
     matrices,
     normalizing,
     pooling,
@@ -21,6 +25,8 @@ from halyard.onnx.reading import (
     reductions,
     reshaping,
     resizing,
+    running_sums,
+    truth,
 )
 from halyard.onnx.reading.signatures import MANY, Operator, Signature, only, operator, since
 
@@ -28,7 +34,6 @@ _TRAINING = "it is in training mode"
 # Versions of what reshapes, which differ in types alone.
 _RESHAPING = (13, 21, 23, 24, 25)
 _WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
-_NO_BROADCAST = only(0, why="it broadcasts along an axis of its own, which is not understood")
 _BLOCKS = only(0, why="it has a scale for each block")
 # Of cubic interpolation, and of cutting a region out, which are not mapped.
 _OTHER_MODES = ("cubic_coeff_a", "exclude_outside", "extrapolation_value")
@@ -39,7 +44,7 @@ _MODES = only("nearest", "linear", why="it is of mode {value}")
 def _pair(*versions: int) -> tuple[Signature, ...]:
     """Of two inputs that are broadcast against each other, from operator set 7 on as numpy does."""
     return (
-        since(min(versions[0], 6), inputs=2, ignores=["axis"], broadcast=_NO_BROADCAST),
+        since(versions[0], inputs=2, reads=["axis", "broadcast"]),
         since(*versions[1:], inputs=2),
     )
 
@@ -102,7 +107,14 @@ OPERATORS: Mapping[str, Operator] = {
         since(19, 21, 23, reads=["to"], ignores=["saturate"]),
         since(24, 25, 28, reads=["to"], ignores=["round_mode", "saturate"]),
     ),
+    "CastLike": operator(
+        elementwise.conversion,
+        since(15, inputs=2),
+        since(19, 21, 23, inputs=2, ignores=["saturate"]),
+        since(24, 25, inputs=2, ignores=["round_mode", "saturate"]),
+    ),
     "Ceil": operator(composed.ceil, since(6, 13)),
+    "Celu": operator(activations.celu, since(12, 28, reads=["alpha"])),
     "Clip": operator(activations.clip, since(6, reads=["max", "min"]), since(11, 12, 13, inputs=3)),
     "Cos": operator(composed.cosine, since(7, 22)),
     "Div": operator(elementwise.arithmetic, *_pair(6, 7, 13, 14)),
@@ -116,6 +128,10 @@ OPERATORS: Mapping[str, Operator] = {
     "GreaterOrEqual": operator(elementwise.pair, since(12, 16, inputs=2)),
     "HardSigmoid": operator(activations.hard_sigmoid, since(6, 22, reads=["alpha", "beta"])),
     "HardSwish": operator(activations.hard_swish, since(14, 22)),
+    "IsInf": operator(
+        truth.is_infinite, since(10, 20, reads=["detect_negative", "detect_positive"])
+    ),
+    "IsNaN": operator(truth.is_nan, since(9, 13, 20)),
     "LeakyRelu": operator(activations.leaky_relu, since(6, 16, reads=["alpha"])),
     "Less": operator(elementwise.pair, *_pair(1, 7, 9, 13)),
     "LessOrEqual": operator(elementwise.pair, since(12, 16, inputs=2)),
@@ -135,17 +151,21 @@ OPERATORS: Mapping[str, Operator] = {
     "Reciprocal": operator(elementwise.reciprocal, since(6, 13)),
     "Relu": operator(activations.clip, since(6, 13, 14)),
     "Round": operator(composed.rounded, since(11, 22)),
+    "Selu": operator(activations.selu, since(6, 22, reads=["alpha", "gamma"])),
     "Sigmoid": operator(activations.sigmoid, since(6, 13)),
     "Sign": operator(composed.sign, since(9, 13)),
     "Sin": operator(elementwise.unary, since(7, 22)),
     "Softmax": operator(activations.softmax, since(1, 11, 13, reads=["axis"])),
     "Softplus": operator(activations.softplus, since(1, 22)),
+    "Softsign": operator(activations.softsign, since(1, 22)),
     "Sqrt": operator(elementwise.unary, since(6, 13)),
     "Sub": operator(elementwise.arithmetic, *_pair(6, 7, 13, 14)),
     "Sum": operator(elementwise.chain, since(6, 8, 13, inputs=MANY)),
     "Tanh": operator(activations.tanh, since(6, 13)),
+    "ThresholdedRelu": operator(activations.thresholded_relu, since(10, 22, reads=["alpha"])),
     "Trilu": operator(composed.triangle, since(14, inputs=2, reads=["upper"])),
-    "Where": operator(elementwise.where, since(9, 16, inputs=3)),
+    "Where": operator(choosing.where, since(9, 16, inputs=3)),
+    "Xor": operator(truth.exclusive_or, *_pair(1, 7)),
     # Convolutions, products, poolings, normalisations.
     "AveragePool": operator(
         pooling.pooling,
@@ -179,6 +199,9 @@ OPERATORS: Mapping[str, Operator] = {
     "LayerNormalization": operator(
         normalizing.layer_normalization,
         since(17, inputs=3, reads=["axis", "epsilon"], stash_type=only(1)),
+    ),
+    "LRN": operator(
+        local_response.local_response, since(1, 13, reads=["alpha", "beta", "bias", "size"])
     ),
     "MatMul": operator(matrices.matmul, since(1, 9, 13, inputs=2)),
     "MaxPool": operator(
@@ -239,6 +262,8 @@ OPERATORS: Mapping[str, Operator] = {
     ),
     "ReduceL1": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
     "ReduceL2": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
+    "ReduceLogSum": operator(logarithmic.log_sum, *_reduction(1, 11, 13, 18)),
+    "ReduceLogSumExp": operator(logarithmic.log_sum, *_reduction(1, 11, 13, 18)),
     "ReduceMax": operator(reductions.reduction, *_reduction(1, 11, 12, 13, 18, 20)),
     "ReduceMean": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
     "ReduceMin": operator(reductions.reduction, *_reduction(1, 11, 12, 13, 18, 20)),
@@ -258,6 +283,9 @@ OPERATORS: Mapping[str, Operator] = {
     ),
     # What moves elements.
     "Concat": operator(reshaping.concatenation, since(4, 11, 13, inputs=MANY, reads=["axis"])),
+    "CumSum": operator(
+        running_sums.cumulative_sum, since(11, 14, inputs=2, reads=["exclusive", "reverse"])
+    ),
     "DepthToSpace": operator(
         reshaping.depth_to_space,
         since(1, reads=["blocksize"]),
@@ -272,7 +300,11 @@ OPERATORS: Mapping[str, Operator] = {
     "Expand": operator(reshaping.tile, since(8, 13, inputs=2)),
     "Flatten": operator(reshaping.reshape, since(1, 9, 11, *_RESHAPING, reads=["axis"])),
     "Gather": operator(reshaping.gather, since(1, 11, 13, inputs=2, reads=["axis"])),
+    "GatherND": operator(
+        gathering.gather_nd, since(11, inputs=2), since(12, 13, inputs=2, reads=["batch_dims"])
+    ),
     "Identity": operator(reshaping.identity, since(1, 14, 16, 19, *_RESHAPING)),
+    "OneHot": operator(choosing.one_hot, since(9, 11, inputs=3, reads=["axis"])),
     "Pad": operator(
         reshaping.pad,
         since(2, reads=["mode", "pads", "value"]),
@@ -293,7 +325,7 @@ OPERATORS: Mapping[str, Operator] = {
     "SpaceToDepth": operator(
         reshaping.space_to_depth,
         since(1, 13, reads=["blocksize"]),
-        since(28, reads=["blocksize"], mode=only("DCR")),
+        since(28, reads=["blocksize"], mode=only("DCR", "CRD")),
     ),
     "Split": operator(
         reshaping.split,

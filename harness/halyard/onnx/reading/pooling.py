@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,13 +34,13 @@ def pooling(mapper: Mapper, node: Node) -> None:
         raise NotExpressible("it is dilated, and NNAPI's poolings are not")
     if len(node.outputs) > 1 and node.outputs[1]:
         raise NotExpressible("it gives indices, and MAX_POOL_2D does not")
+    if any(pad >= span for pad, span in zip(moves.pads, _spans(moves), strict=True)):
+        raise NotExpressible("some of its windows may lie in the padding alone")
     plan = mapper.plan(node, [data], activates=True, quantizes=True, fits=unchanged)
     if not plan.quantized:
         mapper.require_real(data)
     source = mapper.operand(plan.inputs[0], NHWC)
     if node.operator == "AveragePool" and node.integer("count_include_pad", 0):
-        if node.integer("ceil_mode", 0):
-            raise NotExpressible("it counts its padding and rounds its extents up")
         source, moves = _padded(mapper, source, moves)
     builder = mapper.builder
     inputs = [
@@ -55,12 +56,16 @@ def pooling(mapper: Mapper, node: Node) -> None:
     mapper.absorb(node, plan)
 
 
+def _spans(moves: Window) -> tuple[int, int, int, int]:
+    """Of the kernel, as the padding is told."""
+    return moves.kernel[1], moves.kernel[1], moves.kernel[0], moves.kernel[0]
+
+
 def _padded(mapper: Mapper, source: int, moves: Window) -> tuple[int, Window]:
-    """With zeros that count, which NNAPI's own padding does not."""
-    left, right, top, bottom = moves.pads
-    if not any(moves.pads):
+    """With zeros that count, which NNAPI's own padding does not, nor what hangs over."""
+    if not any((*moves.begins, *moves.ends)):
         return source, moves
-    pairs = np.array([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
+    pairs = np.array([[0, 0], *zip(moves.begins, moves.ends, strict=True), [0, 0]], np.int32)
     dims = [
         extent + int(both.sum())
         for extent, both in zip(mapper.builder.operand(source).dimensions, pairs, strict=True)
@@ -69,7 +74,7 @@ def _padded(mapper: Mapper, source: int, moves: Window) -> tuple[int, Window]:
         "", TensorType(pb.OPERAND_TYPE_TENSOR_INT32, pairs.shape), pairs
     )
     padded = mapper.step(pb.OPERATION_TYPE_PAD, [source, amounts], dims)
-    return padded, Window(moves.kernel, moves.strides, moves.dilations, (0, 0), (0, 0))
+    return padded, replace(moves, begins=(0, 0), ends=(0, 0))
 
 
 def global_pooling(mapper: Mapper, node: Node) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from halyard.errors import NotExpressible
 from halyard.onnx.reading.arithmetic import Arithmetic
-from halyard.onnx.reading.mapper import NHWC, PLAIN, Layout, Mapper
+from halyard.onnx.reading.mapper import NHWC, PLAIN, Layout, Mapper, Plan
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.pooling import unchanged
 from halyard.proto import halyard_pb2 as pb
@@ -30,12 +30,9 @@ def reduction(mapper: Mapper, node: Node) -> None:
     axes = node.integers("axes")
     if node.input(1):
         axes = mapper.known(node.input(1), "axes").reshape(-1).tolist()
-    if not axes:
-        if node.integer("noop_with_empty_axes", 0):
-            mapper.alias(node.outputs[0], data)
-            return
-        axes = list(range(len(mapper.shape(data))))
     rank = len(mapper.shape(data))
+    if not axes and not node.integer("noop_with_empty_axes", 0):
+        axes = list(range(rank))
     # Dimensions of one that the operand has not are reduced by nothing.
     axes = sorted({axis % rank for axis in axes} & {*mapper.kept(data)})
     quantizes = node.operator in _BYTES_TOO
@@ -50,6 +47,9 @@ def reduction(mapper: Mapper, node: Node) -> None:
         source = Arithmetic(mapper).unary(pb.OPERATION_TYPE_ABS, source)
     elif node.operator in ("ReduceL2", "ReduceSumSquare"):
         source = Arithmetic(mapper).mul(source, source)
+    if not axes:
+        _unreduced(mapper, node, plan, source, layout if keep else PLAIN)
+        return
     operation = _OPERATIONS[node.operator]
     places = [mapper.axis(data, axis, layout) for axis in axes]
     flag = mapper.builder.int32(int(keep))
@@ -68,6 +68,14 @@ def reduction(mapper: Mapper, node: Node) -> None:
         mapper.define(plan.output, pb.OPERATION_TYPE_SQRT, [total], result, dims)
     else:
         mapper.define(plan.output, operation, inputs, result, dims)
+
+
+def _unreduced(mapper: Mapper, node: Node, plan: Plan, source: int, layout: Layout) -> None:
+    """A sum of one element each, and what is done before and after it."""
+    if node.operator == "ReduceL2":
+        source = Arithmetic(mapper).unary(pb.OPERATION_TYPE_SQRT, source)
+    dims = mapper.tensor_type(plan.output, layout).dimensions
+    mapper.hold(plan.output, layout, mapper.reshaped(source, dims, plan.output))
 
 
 def _layout(mapper: Mapper, name: str, axes: Sequence[int], keep: bool) -> Layout:

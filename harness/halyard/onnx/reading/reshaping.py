@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from halyard.errors import NotExpressible
-from halyard.model import TensorType
+from halyard.model import Array, TensorType
 from halyard.onnx.reading.mapper import MAX_RANK, NHWC, PLAIN, Layout, Mapper, Plan
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.pooling import unchanged
 from halyard.proto import halyard_pb2 as pb
 
 _INT32 = pb.OPERAND_TYPE_TENSOR_INT32
+_BOOL8 = pb.OPERAND_TYPE_TENSOR_BOOL8
 
 
 def _moving(mapper: Mapper, node: Node, inputs: Sequence[str]) -> Plan:
@@ -187,23 +189,46 @@ def gather(mapper: Mapper, node: Node) -> None:
     axis = mapper.axis(data, node.integer("axis", 0))
     known = mapper.constant(indices)
     output = node.outputs[0]
-    extent = mapper.dims(data)[axis]
+    dims = list(mapper.dims(data))
+    extent = dims[axis]
+    if known is not None and known.size and (known.min() < -extent or known.max() >= extent):
+        raise NotExpressible(f"its indices go beyond {extent}")
     if known is not None and known.size == 1:
         # One place: what is left is a slice, whatever the dimensions of the index.
-        place, sizes = int(known.reshape(-1)[0]) % extent, list(mapper.dims(data))
-        sizes[axis] = 1
-        _cut(mapper, output, mapper.operand(data), {axis: place}, PLAIN, sizes)
+        dims[axis] = 1
+        begin = {axis: int(known.reshape(-1)[0]) % extent}
+        _cut(mapper, output, mapper.operand(data), begin, PLAIN, dims)
         return
+    where = mapper.dims(indices)
+    results = [*dims[:axis], *where, *dims[axis + 1 :]]
+    if len(results) > MAX_RANK:
+        # The elements that it goes through one after the other.
+        where = (math.prod(where),)
+        results = [*dims[:axis], *where, *dims[axis + 1 :]]
     builder = mapper.builder
     if known is not None:
-        if known.min() < -extent or known.max() >= extent:
-            raise NotExpressible(f"its indices go beyond {extent}")
-        where = known % extent
-        numbers = builder.constant(indices, TensorType(_INT32, where.shape), where.astype(np.int32))
+        values = (known % extent).reshape(where).astype(np.int32)
+        numbers = builder.constant(indices, TensorType(_INT32, where), values)
     else:
-        numbers = mapper.operand(indices)
+        numbers = mapper.reshaped(mapper.operand(indices), where, f"{indices}/numbers")
+        numbers = _from_the_front(mapper, indices, numbers, extent)
     inputs = [mapper.operand(data), builder.int32(axis), numbers]
-    mapper.define(output, pb.OPERATION_TYPE_GATHER, inputs)
+    mapper.define(output, pb.OPERATION_TYPE_GATHER, inputs, PLAIN, results)
+
+
+def _from_the_front(mapper: Mapper, name: str, numbers: int, extent: int) -> int:
+    """Indices of which negative ones count from the end, as GATHER takes them."""
+    if mapper.ranges.of(name).low >= 0:
+        return numbers
+    tensor = replace(mapper.like(numbers), dimensions=(1,))
+    zero, more = (
+        mapper.builder.constant("", tensor, np.full(1, value, np.int32)) for value in (0, extent)
+    )
+    negative = mapper.step(pb.OPERATION_TYPE_LESS, [numbers, zero], kind=_BOOL8)
+    added = mapper.step(pb.OPERATION_TYPE_ADD, [numbers, more, mapper.builder.int32(0)])
+    tensor = mapper.like(numbers)
+    inputs = [negative, added, numbers]
+    return mapper.emit(pb.OPERATION_TYPE_SELECT, inputs, f"{name}/from_the_front", tensor)
 
 
 # ---- more of the same ---------------------------------------------------------------------------
@@ -249,11 +274,17 @@ def pad(mapper: Mapper, node: Node) -> None:
 def tile(mapper: Mapper, node: Node) -> None:
     """Expand too: the output's shape says how often each dimension is there."""
     data, output = node.input(0), node.outputs[0]
-    dims, wanted = mapper.dims(data), mapper.dims(output)
-    full = (1,) * (len(wanted) - len(dims)) + dims
-    source = mapper.reshaped(mapper.operand(data), full, f"{output}/full")
+    kept, rank = mapper.kept(output), len(mapper.shape(output))
+    source = mapper.aligned(data, kept, rank) if rank else mapper.operand(data)
+    full, wanted = mapper.builder.operand(source).dimensions, mapper.dims(output)
     times = mapper.builder.vector("", [a // b for a, b in zip(wanted, full, strict=True)])
     mapper.define(output, pb.OPERATION_TYPE_TILE, [source, times])
+
+
+def _reordered(mapper: Mapper, source: int, order: Array) -> int:
+    """Channels, which are last, in another order."""
+    numbers = mapper.builder.constant("", TensorType(_INT32, order.shape), order)
+    return mapper.step(pb.OPERATION_TYPE_GATHER, [source, mapper.builder.int32(3), numbers])
 
 
 def depth_to_space(mapper: Mapper, node: Node) -> None:
@@ -261,16 +292,19 @@ def depth_to_space(mapper: Mapper, node: Node) -> None:
     source, block = mapper.operand(data, NHWC), mapper.builder.int32(size)
     if node.word("mode", "DCR") == "CRD":
         # Its channels in the order of the other mode.
-        order = (
-            np.arange(mapper.dims(data)[1], dtype=np.int32).reshape(-1, size * size).T.reshape(-1)
-        )
-        numbers = mapper.builder.constant("", TensorType(_INT32, order.shape), order)
-        axis = mapper.builder.int32(3)
-        source = mapper.step(pb.OPERATION_TYPE_GATHER, [source, axis, numbers])
+        channels = np.arange(mapper.shape(data)[1], dtype=np.int32)
+        source = _reordered(mapper, source, channels.reshape(-1, size * size).T.reshape(-1))
     mapper.define(node.outputs[0], pb.OPERATION_TYPE_DEPTH_TO_SPACE, [source, block], NHWC)
 
 
 def space_to_depth(mapper: Mapper, node: Node) -> None:
-    block = mapper.builder.int32(node.integer("blocksize", 1))
-    source = mapper.operand(node.input(0), NHWC)
-    mapper.define(node.outputs[0], pb.OPERATION_TYPE_SPACE_TO_DEPTH, [source, block], NHWC)
+    data, output, size = node.input(0), node.outputs[0], node.integer("blocksize", 1)
+    inputs = [mapper.operand(data, NHWC), mapper.builder.int32(size)]
+    if node.word("mode", "DCR") == "CRD":
+        tensor = mapper.tensor_type(output, NHWC)
+        blocks = mapper.step(pb.OPERATION_TYPE_SPACE_TO_DEPTH, inputs, tensor.dimensions)
+        channels = np.arange(tensor.dimensions[3], dtype=np.int32)
+        order = channels.reshape(size * size, -1).T.reshape(-1)
+        mapper.hold(output, NHWC, _reordered(mapper, blocks, order))
+        return
+    mapper.define(output, pb.OPERATION_TYPE_SPACE_TO_DEPTH, inputs, NHWC)

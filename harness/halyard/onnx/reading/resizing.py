@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,20 +26,18 @@ def resize(mapper: Mapper, node: Node) -> None:
     if len(shape) != 4 or shape[:2] != wanted[:2]:
         raise NotExpressible("it resizes more than the height and the width of an image")
     mode = node.word("mode", "nearest")
-    if mode not in ("nearest", "linear"):
-        raise NotExpressible(f"it is of mode {mode}")
-    if node.integer("antialias", 0):
-        raise NotExpressible("it smooths what it makes smaller, which NNAPI does not")
     factors = _factors(mapper, node, shape, wanted)
+    if any(factor != 1 and extent > 1 for factor, extent in zip(factors, shape[:2], strict=False)):
+        raise NotExpressible("it resizes more than the height and the width of an image")
     places = [
-        _places(node, mode, *each) for each in zip(shape[2:], wanted[2:], factors, strict=True)
+        _places(node, mode, *each) for each in zip(shape[2:], wanted[2:], factors[2:], strict=True)
     ]
     for aligned, halves in _VARIANTS:
         own = [
             _own_places(mode, *each, aligned, halves)
             for each in zip(shape[2:], wanted[2:], strict=True)
         ]
-        if all(np.allclose(a, b, atol=1e-4) for a, b in zip(places, own, strict=True)):
+        if all(np.allclose(*each, rtol=1e-6, atol=1e-6) for each in zip(places, own, strict=True)):
             break
     else:
         raise NotExpressible(
@@ -61,35 +60,68 @@ def resize(mapper: Mapper, node: Node) -> None:
 
 def _factors(
     mapper: Mapper, node: Node, shape: Sequence[int], wanted: Sequence[int]
-) -> tuple[float, float]:
-    """As the file gives them: places are computed from these, not from the extents."""
-    place = 1 if node.operator == "Upsample" or node.opset < 11 else 2
-    name = node.input(place)
-    given = mapper.constant(name) if name else None
-    if given is not None and given.size == 4:
-        return float(given[2]), float(given[3])
-    return wanted[2] / shape[2], wanted[3] / shape[3]
+) -> list[float]:
+    """As the file gives them, for each dimension: places are computed from these, not from the
+    extents, which are rounded."""
+    rank = len(shape)
+    axes = [axis % rank for axis in node.integers("axes", range(rank))]
+    factors, given = [1.0] * rank, _given_factors(mapper, node)
+    if given is None:
+        given = [wanted[axis] / shape[axis] for axis in axes]
+        sizes = mapper.known(node.input(3), "sizes") if node.input(3) else None
+        policy = node.word("keep_aspect_ratio_policy", "stretch")
+        if policy != "stretch" and sizes is not None:
+            each = [int(size) / shape[axis] for size, axis in zip(sizes, axes, strict=True)]
+            given = [min(each) if policy == "not_larger" else max(each)] * len(axes)
+    for axis, factor in zip(axes, given, strict=True):
+        factors[axis] = factor
+    return factors
+
+
+def _given_factors(mapper: Mapper, node: Node) -> list[float] | None:
+    if node.has("scales"):
+        return [float(np.float32(each)) for each in node.reals("scales")]
+    name = node.input(1 if node.operator == "Upsample" or node.opset < 11 else 2)
+    given = mapper.known(name, "scales") if name else None
+    return None if given is None or not given.size else [float(each) for each in given]
 
 
 def _places(node: Node, mode: str, extent: int, wanted: int, factor: float) -> Array:
-    """Where ONNX reads the input for each element of the output, along one dimension."""
-    numbers = np.arange(wanted, dtype=np.float64)
+    """Where ONNX reads the input for each element of the output, along one dimension.
+    NotExpressible where the nearest is another one in single than in double precision."""
     older = node.operator == "Upsample" or node.opset < 11
     how = "asymmetric" if older else node.word("coordinate_transformation_mode", "half_pixel")
+    if how == "align_corners" and abs(factor * extent - wanted) > 1e-3:
+        raise NotExpressible("its corners are aligned with an extent that is no whole number")
+    if mode != "nearest":
+        return np.clip(_coordinates(how, extent, wanted, factor, np.float64), 0, extent - 1)
+    rounding = "floor" if older else node.word("nearest_mode", "round_prefer_floor")
+    exact, single = (
+        np.clip(_ROUNDED[rounding](_coordinates(how, extent, wanted, factor, kind)), 0, extent - 1)
+        for kind in (np.float64, np.float32)
+    )
+    if not np.array_equal(exact, single):
+        raise NotExpressible("which element is the nearest depends on rounding")
+    return exact
+
+
+def _coordinates(
+    how: str, extent: int, wanted: int, factor: float, kind: type[np.floating[Any]]
+) -> Array:
+    numbers: Array = np.arange(wanted, dtype=kind)
+    half = kind(0.5)
     if how == "asymmetric":
-        places = numbers / factor
-    elif how == "align_corners":
-        places = numbers * (extent - 1) / max(wanted - 1, 1)
-    elif how == "half_pixel" or (how == "pytorch_half_pixel" and wanted > 1):
-        places = (numbers + 0.5) / factor - 0.5
-    elif how == "pytorch_half_pixel":
-        places = numbers * 0
-    else:
-        raise NotExpressible(f"it is of {how}, which NNAPI has not")
-    if mode == "nearest":
-        rounding = "floor" if older else node.word("nearest_mode", "round_prefer_floor")
-        places = _ROUNDED[rounding](places)
-    return np.clip(places, 0, extent - 1)
+        return np.asarray(numbers / kind(factor))
+    if how == "align_corners":
+        return np.asarray(numbers * kind(extent - 1) / kind(max(wanted - 1, 1)))
+    if how == "half_pixel" or (how == "pytorch_half_pixel" and wanted > 1):
+        return np.asarray((numbers + half) / kind(factor) - half)
+    if how == "pytorch_half_pixel":
+        return np.zeros_like(numbers)
+    if how == "half_pixel_symmetric":
+        offset = kind(extent / 2 * (1 - wanted / (factor * extent)))
+        return np.asarray(offset + (numbers + half) / kind(factor) - half)
+    raise NotExpressible(f"it is of {how}, which NNAPI has not")
 
 
 _ROUNDED: dict[str, Callable[[Array], Array]] = {
@@ -101,14 +133,17 @@ _ROUNDED: dict[str, Callable[[Array], Array]] = {
 
 
 def _own_places(mode: str, extent: int, wanted: int, aligned: bool, halves: bool) -> Array:
-    """Where NNAPI reads it."""
-    numbers = np.arange(wanted, dtype=np.float64)
-    factor = extent / wanted
-    if aligned and wanted > 1:
-        factor = (extent - 1) / (wanted - 1)
+    """Where NNAPI reads it. The nearest is found in single precision."""
     if mode == "nearest":
-        places = (numbers + 0.5 * halves) * factor
-        places = np.floor(places + 0.5) if aligned else np.floor(places)
-    else:
-        places = (numbers + 0.5) * factor - 0.5 if halves else numbers * factor
+        half = np.float32(0.5)
+        factor = np.float32(extent) / np.float32(wanted)
+        if aligned and wanted > 1:
+            factor = np.float32(extent - 1) / np.float32(wanted - 1)
+        places = (np.arange(wanted, dtype=np.float32) + half * halves) * factor
+        places = np.floor(places + half) if aligned else np.floor(places)
+        return np.asarray(np.clip(places, 0, extent - 1))
+    numbers, step = np.arange(wanted, dtype=np.float64), extent / wanted
+    if aligned and wanted > 1:
+        step = (extent - 1) / (wanted - 1)
+    places = (numbers + 0.5) * step - 0.5 if halves else numbers * step
     return np.clip(places, 0, extent - 1)

@@ -19,11 +19,14 @@ class Window:
     dilations: tuple[int, int]
     begins: tuple[int, int]  # padding at the top and the left
     ends: tuple[int, int]
+    # How far the last windows hang over the padding, by ceil_mode.
+    over: tuple[int, int] = (0, 0)
 
     @property
     def pads(self) -> tuple[int, int, int, int]:
         """Left, right, top, bottom, as NNAPI is told."""
-        return self.begins[1], self.ends[1], self.begins[0], self.ends[0]
+        bottom, right = (end + more for end, more in zip(self.ends, self.over, strict=True))
+        return self.begins[1], right, self.begins[0], bottom
 
 
 def pair(values: Sequence[int], what: str) -> tuple[int, int]:
@@ -33,15 +36,19 @@ def pair(values: Sequence[int], what: str) -> tuple[int, int]:
 
 
 def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Window:
-    """Padded at the end so far as the output's extents need."""
+    """With all that attributes say of it, and the extents that the output has."""
     data = node.input(0)
     if len(mapper.shape(data)) != 4:
         raise NotExpressible(
             f"its input has {len(mapper.shape(data))} dimensions, and NNAPI's images have 4"
         )
     spans = pair(kernel, "kernel")
+    if node.integers("kernel_shape", spans) != list(spans):
+        raise NotExpressible(f"its kernel_shape is not that of its filter, {list(spans)}")
     strides = pair(node.integers("strides", (1, 1)), "stride")
     dilations = pair(node.integers("dilations", (1, 1)), "dilation")
+    if min(*spans, *strides, *dilations) < 1:
+        raise NotExpressible("its kernel, stride or dilation is less than one")
     reach = [(span - 1) * step + 1 for span, step in zip(spans, dilations, strict=True)]
     extents = mapper.shape(data)[2:]
     automatic = node.word("auto_pad", "NOTSET")
@@ -51,7 +58,7 @@ def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Wi
             both = [(end, begin) for begin, end in both]
         pads = [*(begin for begin, _ in both), *(end for _, end in both)]
     else:
-        pads = node.integers("pads", (0, 0, 0, 0))
+        pads = [0] * 4 if automatic == "VALID" else node.integers("pads", (0, 0, 0, 0))
     if len(pads) != 4 or min(pads) < 0:
         raise NotExpressible(f"it is padded by {pads}, and NNAPI takes four that are not negative")
     begins, ends = (pads[0], pads[1]), (pads[2], pads[3])
@@ -63,5 +70,5 @@ def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Wi
             wanted, strides, reach, extents, begins, strict=True
         )
     ]
-    ends = max(ends[0], needed[0]), max(ends[1], needed[1])
-    return Window(spans, strides, dilations, begins, ends)
+    over = max(needed[0] - ends[0], 0), max(needed[1] - ends[1], 0)
+    return Window(spans, strides, dilations, begins, ends, over)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Between which numbers whole values lie, as far as the graph tells: NNAPI has no INT64, which is
+computed as INT32 where it fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from onnx import TensorProto
+
+from halyard.errors import NotExpressible
+from halyard.model import Array
+from halyard.onnx.reading.network import Network, Node
+
+# How many operators after each other are looked at: a chain may be as long as the graph.
+_MAX_DEPTH = 64
+
+
+@dataclass(frozen=True)
+class Range:
+    """Both ends belong to it."""
+
+    low: int
+    high: int
+
+    def __or__(self, other: Range) -> Range:
+        return Range(min(self.low, other.low), max(self.high, other.high))
+
+    def fits(self, other: Range) -> bool:
+        return other.low <= self.low and self.high <= other.high
+
+
+INT32 = Range(-(2**31), 2**31 - 1)
+_ANY = Range(-(2**63), 2**63 - 1)
+
+
+@dataclass
+class Ranges:
+    """Of the whole values of a graph. Those that come in lie within 32 bits, as they are looked at
+    when they do; what goes beyond is left to the host, and comes in again."""
+
+    network: Network
+    _known: dict[str, Range] = field(default_factory=dict)
+
+    def of(self, name: str, depth: int = _MAX_DEPTH) -> Range:
+        if name not in self._known:
+            found = self._found(name, depth)
+            self._known[name] = found if found.fits(INT32) else INT32
+        return self._known[name]
+
+    def require_32_bits(self, node: Node) -> None:
+        """NotExpressible where an INT64 output of the operator may go beyond."""
+        for name in node.outputs:
+            kind = self.network.types.get(name)
+            if kind is None or kind.element != TensorProto.INT64:
+                continue
+            if name not in self.network.constants and not self._computed(name, node).fits(INT32):
+                raise NotExpressible(
+                    f"{name!r} is of INT64 and may go beyond 32 bits, in which NNAPI computes"
+                )
+
+    def _found(self, name: str, depth: int) -> Range:
+        values = self.network.constants.get(name)
+        if values is not None:
+            return _of_constant(values)
+        node = self.network.producers.get(name)
+        return INT32 if node is None or depth == 0 else self._computed(name, node, depth - 1)
+
+    def _computed(self, name: str, node: Node, depth: int = _MAX_DEPTH) -> Range:
+        places = list(node.outputs).index(name) > 0 if node.operator == "TopK" else False
+        if places or node.operator in ("ArgMax", "ArgMin"):
+            axis = node.integer("axis", -1 if places else 0)
+            shape = self.network.type(node.input(0)).shape or (1,)
+            return Range(0, max(shape[axis] - 1, 0))
+        if node.operator in ("Cast", "CastLike"):
+            element = self.network.type(node.input(0)).element
+            if element == TensorProto.BOOL:
+                return Range(0, 1)
+            return self.of(node.input(0), depth) if element in _WHOLE else _ANY
+        if node.operator in _HANDED_ON:
+            names = _HANDED_ON[node.operator](node.inputs)
+            return _either([self.of(name, depth) for name in names])
+        if node.operator not in _FUNCTIONS:
+            return _ANY
+        given = [self.of(name, depth) for name in node.inputs if name]
+        count = math.prod(self.network.type(node.input(0)).shape)
+        return _FUNCTIONS[node.operator](given, count)
+
+
+def _of_constant(values: Array) -> Range:
+    if not values.size or values.dtype.kind not in "iub":
+        return _ANY
+    return Range(int(values.min()), int(values.max()))
+
+
+_WHOLE = frozenset({TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8})
+
+
+def _first(names: Sequence[str]) -> Sequence[str]:
+    return names[:1]
+
+
+def _all(names: Sequence[str]) -> Sequence[str]:
+    return [name for name in names if name]
+
+
+def _last(names: Sequence[str]) -> Sequence[str]:
+    return names[-1:]
+
+
+def _choices(names: Sequence[str]) -> Sequence[str]:
+    return names[1:]
+
+
+# Of operators that compute nothing: the inputs whose values their outputs have.
+_HANDED_ON: Mapping[str, Callable[[Sequence[str]], Sequence[str]]] = {
+    **dict.fromkeys(
+        (
+            "DepthToSpace",
+            "Dropout",
+            "Expand",
+            "Flatten",
+            "Gather",
+            "GatherElements",
+            "GatherND",
+            "Identity",
+            "ReduceMax",
+            "ReduceMin",
+            "Reshape",
+            "Slice",
+            "SpaceToDepth",
+            "Split",
+            "Squeeze",
+            "Tile",
+            "TopK",
+            "Transpose",
+            "Unsqueeze",
+        ),
+        _first,
+    ),
+    "Concat": _all,
+    "OneHot": _last,
+    "Where": _choices,
+}
+
+
+def _either(given: Sequence[Range]) -> Range:
+    found = given[0]
+    for each in given[1:]:
+        found = found | each
+    return found
+
+
+def _sum(given: Sequence[Range], _: int) -> Range:
+    return Range(sum(each.low for each in given), sum(each.high for each in given))
+
+
+def _difference(given: Sequence[Range], _: int) -> Range:
+    a, b = given
+    return Range(a.low - b.high, a.high - b.low)
+
+
+def _product(given: Sequence[Range], _: int) -> Range:
+    a, b = given
+    corners = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+    return Range(min(corners), max(corners))
+
+
+def _negative(given: Sequence[Range], _: int) -> Range:
+    return Range(-given[0].high, -given[0].low)
+
+
+def _size(given: Sequence[Range], _: int) -> Range:
+    return Range(0, max(abs(given[0].low), abs(given[0].high)))
+
+
+def _largest(given: Sequence[Range], _: int) -> Range:
+    return Range(max(each.low for each in given), max(each.high for each in given))
+
+
+def _smallest(given: Sequence[Range], _: int) -> Range:
+    return Range(min(each.low for each in given), min(each.high for each in given))
+
+
+def _total(given: Sequence[Range], count: int) -> Range:
+    """Of no more than all elements."""
+    low, high = given[0].low, given[0].high
+    return Range(min(low * count, low), max(high * count, high))
+
+
+def _sign(_: Sequence[Range], __: int) -> Range:
+    return Range(-1, 1)
+
+
+def _or_zero(given: Sequence[Range], _: int) -> Range:
+    return given[0] | Range(0, 0)
+
+
+# What operators make of the ranges of their inputs, and of how many elements the first one has.
+_FUNCTIONS: Mapping[str, Callable[[Sequence[Range], int], Range]] = {
+    "Abs": _size,
+    "Add": _sum,
+    "CumSum": _total,
+    "Max": _largest,
+    "Min": _smallest,
+    "Mul": _product,
+    "Neg": _negative,
+    "ReduceSum": _total,
+    "Sign": _sign,
+    "Sub": _difference,
+    "Sum": _sum,
+    "Trilu": _or_zero,
+}
