@@ -116,7 +116,11 @@ class Declared:
     def text(self) -> str:
         if self.dims is None:
             return f"{self.name!r} (of any rank)"
-        return f"{self.name!r} [{', '.join(str(each) or '?' for each in self.dims)}]"
+        words = [
+            str(self.hints.get(axis, "?")) if dim == "" else str(dim)
+            for axis, dim in enumerate(self.dims)
+        ]
+        return f"{self.name!r} [{', '.join(words)}]"
 
 
 @dataclass

@@ -31,6 +31,7 @@ from halyard.tflite.reading.detection import with_shapes
 from halyard.tflite.reading.file import File, read
 from halyard.tflite.reading.mapper import Mapped, Mapper
 from halyard.tflite.reading.operators import HANDLERS
+from halyard.tflite.reading.resizing import resized
 from halyard.validity import verdicts
 
 FORMAT = "TFLite"
@@ -41,9 +42,10 @@ _OPERATION = re.compile(r"operation (?P<number>\d+) \((?P<name>\w+)\): (?P<reaso
 
 def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     try:
-        if options.shapes:
-            raise HalyardError("--shape and --dim are not for .tflite files")
         file = read(content)
+        if options.shapes:
+            content = resized(content, file, options.shapes)
+            file = read(content)
         return _Reading(file, path).conversion(content)
     except HalyardError as error:
         raise HalyardError(f"{path}: {error}") from error
