@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from halyard import onnx
 from halyard.model import Array, Conversion
@@ -120,6 +120,26 @@ def test_transposed_convolution_larger_than_its_reach_is_left_to_the_host(tmp_pa
     assert [each.reason for each in conversion.unmapped] == [
         "its output is larger than what TRANSPOSE_CONV_2D computes"
     ]
+
+
+def test_output_shape_may_be_less_than_the_input(tmp_path: Path) -> None:
+    """Of which onnx's inference says nothing, nor does ONNX Runtime."""
+
+    def build(g: Graph) -> str:
+        return g.op(
+            "ConvTranspose", image(g, X), g.constant(W), strides=[2, 2], output_shape=[3, 4]
+        )
+
+    g = Graph()
+    path = tmp_path / "model.onnx"
+    model = g.model(build(g))
+    model.graph.output[0].type.CopyFrom(helper.make_tensor_type_proto(1, [1, 3, 3, 4]))
+    path.write_bytes(model.SerializeToString())
+    conversion = onnx.read_conversion(path.read_bytes(), path)
+    assert conversion.unmapped == ()
+    [found] = converted(conversion, [X])
+    np.testing.assert_allclose(found, FULL[:, :, 3:6, 4:8], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(original(path, [X])[0], found, rtol=1e-5, atol=1e-5)
 
 
 # ---- resizing -----------------------------------------------------------------------------------
@@ -669,3 +689,67 @@ def test_ranges_of_a_long_chain_are_found_in_no_time(tmp_path: Path) -> None:
 
     x = floats(2, 5)
     check(Case(13, build, [x], x.argmax(axis=1)[:, None]), tmp_path)
+
+
+# ---- what is equal ------------------------------------------------------------------------------
+
+TIES = np.array([[1, 3, 3, 2, 3], [0, 0, 0, 0, 0]], "f4")
+
+
+def test_of_equal_ones_the_first_comes_first(tmp_path: Path) -> None:
+    """TOPK_V2 has the last one first."""
+
+    def build(g: Graph) -> str:
+        return g.ops("TopK", g.input("x", TIES.shape), g.ints(4), outputs=2)[1]
+
+    expected = np.argsort(-TIES, axis=1, kind="stable")[:, :4]
+    check(Case(13, build, [TIES], expected), tmp_path)
+
+
+def test_values_of_equal_ones_need_no_places(tmp_path: Path) -> None:
+    def build(g: Graph) -> str:
+        return g.ops("TopK", g.input("x", TIES.shape), g.ints(4), outputs=2)[0]
+
+    conversion = check(Case(13, build, [TIES], -np.sort(-TIES, axis=1)[:, :4]), tmp_path)
+    assert operations(conversion) == ["TOPK_V2"]
+
+
+def test_transposed_scalar_is_the_scalar(tmp_path: Path) -> None:
+    x = np.array(1.5, "f4")
+
+    def build(g: Graph) -> str:
+        return g.op("Neg", g.op("Transpose", g.input("x", ())))
+
+    check(Case(13, build, [x], -x), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["GreaterOrEqual", "LessOrEqual"])
+@pytest.mark.parametrize("opset", [12, 15, 16])
+def test_comparison_has_a_shape_where_its_schema_says_none(
+    kind: str, opset: int, tmp_path: Path
+) -> None:
+    x = floats(2, 3)
+
+    def build(g: Graph) -> str:
+        return g.op("Where", g.op(kind, g.input("x", (2, 3)), g.constant(0)), g.constant(1),
+                    g.constant(2))  # fmt: skip
+
+    chosen = x >= 0 if kind == "GreaterOrEqual" else x <= 0
+    g = Graph(0, opset)
+    path = tmp_path / "model.onnx"
+    model = g.model(build(g))
+    model.graph.output[0].type.CopyFrom(helper.make_tensor_type_proto(1, [2, 3]))
+    path.write_bytes(model.SerializeToString())
+    conversion = onnx.read_conversion(path.read_bytes(), path)
+    assert conversion.unmapped == ()
+    np.testing.assert_array_equal(converted(conversion, [x])[0], np.where(chosen, 1, 2))
+
+
+def test_average_of_the_first_version_does_not_say_whether_padding_counts(tmp_path: Path) -> None:
+    def build(g: Graph) -> str:
+        return g.op("AveragePool", image(g, SQUARE), kernel_shape=[2, 2], pads=[1, 1, 0, 0])
+
+    conversion, _ = conversion_of(Case(6, build, []), tmp_path)
+    assert [each.reason for each in conversion.unmapped] == [
+        "its version does not say whether its padding counts"
+    ]

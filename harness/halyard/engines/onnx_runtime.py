@@ -95,7 +95,8 @@ class _Session(Loaded):
         except ValueError as error:
             raise EngineRefused(f"ONNX Runtime does not take the inputs: {error}") from error
         for value in self._session.get_outputs():
-            if not all(isinstance(extent, int) for extent in value.shape):
+            # No extents are those of a scalar, or of what it knows none of.
+            if not value.shape or not all(isinstance(extent, int) for extent in value.shape):
                 self._binding.bind_output(value.name)
                 continue
             info = _info(value)

@@ -24,7 +24,7 @@ from onnx import (
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import Array
 from halyard.model.shapes import UNSAID, Shapes
-from halyard.onnx.reading import inference
+from halyard.onnx.reading import extents
 from halyard.onnx.reading.declared import close_inputs
 from halyard.onnx.reading.folding import FOLDABLE, evaluated
 
@@ -218,7 +218,7 @@ def _inferred(network: Network, node: Node) -> Mapping[str, TypeProto]:
     if nested or any(name not in network.protos for name in names):
         return {}
     try:
-        opset = inference.version_to_infer_by(node.proto, node.opset)
+        opset = extents.version_to_infer_by(node.proto, node.opset)
         schema = defs.get_schema(node.proto.op_type, opset, node.proto.domain)
     except defs.SchemaError:
         return {}
@@ -235,7 +235,7 @@ def _inferred(network: Network, node: Node) -> Mapping[str, TypeProto]:
     # Of the checker's or of inference, whose classes have nothing in common.
     except Exception as error:
         raise HalyardError(f"operator {node.label} contradicts itself: {error}") from error
-    return inference.corrected(node.proto, types, found)
+    return extents.corrected(node.proto, types, found)
 
 
 def _fold(network: Network, node: Node) -> None:

@@ -22,6 +22,10 @@ _OPERATIONS = {
 }
 
 
+# Since this operator set an average says whether it is of the padding, too.
+_COUNTED = 7
+
+
 def unchanged(inputs: Sequence[Quantization], output: Quantization) -> bool:
     """What computes with the bytes themselves."""
     return all(each == output for each in inputs)
@@ -36,6 +40,8 @@ def pooling(mapper: Mapper, node: Node) -> None:
         raise NotExpressible("it gives indices, and MAX_POOL_2D does not")
     if any(pad >= span for pad, span in zip(moves.pads, _spans(moves), strict=True)):
         raise NotExpressible("some of its windows may lie in the padding alone")
+    if node.operator == "AveragePool" and node.opset < _COUNTED and any(moves.pads):
+        raise NotExpressible("its version does not say whether its padding counts")
     plan = mapper.plan(node, [data], activates=True, quantizes=True, fits=unchanged)
     if not plan.quantized:
         mapper.require_real(data)

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from halyard.errors import NotExpressible
 from halyard.onnx.reading.arithmetic import Arithmetic
@@ -118,8 +121,33 @@ def largest(mapper: Mapper, node: Node) -> None:
     if not node.integer("largest", 1):
         raise NotExpressible("it takes the smallest, and TOPK_V2 the largest")
     mapper.require_real(data)
-    outputs = [(name, mapper.tensor_type(name)) for name in node.outputs]
-    inputs = [mapper.operand(data), mapper.builder.int32(count)]
+    values, places = node.outputs[0], node.outputs[1]
+    source, length = mapper.operand(data), dims[-1]
+    if places in mapper.network.uses or places in mapper.network.outputs:
+        # Of equal ones ONNX has the first one first, and TOPK_V2 the last one: they change places.
+        source = _reversed(mapper, source)
+    outputs = [(name, mapper.tensor_type(name)) for name in (values, places)]
+    inputs = [source, mapper.builder.int32(count)]
     results = mapper.emit_n(pb.OPERATION_TYPE_TOPK_V2, inputs, outputs)
-    for name, index in zip(node.outputs, results, strict=True):
-        mapper.hold(name, PLAIN, index)
+    mapper.hold(values, PLAIN, results[0])
+    if source == mapper.operand(data):
+        mapper.hold(places, PLAIN, results[1])
+        return
+    last = mapper.builder.constant(
+        "", replace(mapper.like(results[1]), dimensions=(1,)), np.full(1, length - 1, np.int32)
+    )
+    none = mapper.builder.int32(0)
+    mapper.define(places, pb.OPERATION_TYPE_SUB, [last, results[1], none])
+
+
+def _reversed(mapper: Mapper, source: int) -> int:
+    """From the last to the first along the last dimension."""
+    dims = mapper.like(source).dimensions
+    rank, builder = len(dims), mapper.builder
+    begin = [0] * (rank - 1) + [dims[-1] - 1]
+    end = [*dims[:-1], -1]
+    stride = [1] * (rank - 1) + [-1]
+    # An end before the first element has no number, but a bit of the mask.
+    masks = [builder.int32(value) for value in (0, 1 << (rank - 1), 0)]
+    vectors = [builder.vector("", values) for values in (begin, end, stride)]
+    return mapper.step(pb.OPERATION_TYPE_STRIDED_SLICE, [source, *vectors, *masks])

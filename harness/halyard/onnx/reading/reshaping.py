@@ -51,6 +51,9 @@ def transpose(mapper: Mapper, node: Node) -> None:
     data, output = plan.inputs[0], plan.output
     shape = mapper.shape(node.input(0))
     permutation = node.integers("perm", range(len(shape))[::-1])
+    if len(shape) < 2:
+        mapper.alias(output, data)
+        return
     # An image with its channels last is there already, or will be wanted so.
     if permutation == [0, 2, 3, 1] and mapper.has(data, NHWC):
         mapper.hold(output, PLAIN, mapper.operand(data, NHWC))

@@ -41,8 +41,7 @@ def resize(mapper: Mapper, node: Node) -> None:
             break
     else:
         raise NotExpressible(
-            "NNAPI's resizing looks at other places than "
-            f"{node.word('coordinate_transformation_mode', 'half_pixel')} does"
+            f"NNAPI's resizing looks at other places than {_transformation(node)} does"
         )
     plan = mapper.plan(node, [data], quantizes=True, fits=unchanged)
     mapper.absorb(node, plan)
@@ -56,6 +55,16 @@ def resize(mapper: Mapper, node: Node) -> None:
         else pb.OPERATION_TYPE_RESIZE_BILINEAR
     )
     mapper.define(plan.output, operation, [mapper.operand(plan.inputs[0], NHWC), *arguments], NHWC)
+
+
+def _is_older(node: Node) -> bool:
+    """Of a version that has one way to find places, and its factors as the second input."""
+    return node.operator == "Upsample" or node.opset < 11
+
+
+def _transformation(node: Node) -> str:
+    default = "half_pixel"
+    return "asymmetric" if _is_older(node) else node.word("coordinate_transformation_mode", default)
 
 
 def _factors(
@@ -81,7 +90,7 @@ def _factors(
 def _given_factors(mapper: Mapper, node: Node) -> list[float] | None:
     if node.has("scales"):
         return [float(np.float32(each)) for each in node.reals("scales")]
-    name = node.input(1 if node.operator == "Upsample" or node.opset < 11 else 2)
+    name = node.input(1 if _is_older(node) else 2)
     given = mapper.known(name, "scales") if name else None
     return None if given is None or not given.size else [float(each) for each in given]
 
@@ -89,13 +98,12 @@ def _given_factors(mapper: Mapper, node: Node) -> list[float] | None:
 def _places(node: Node, mode: str, extent: int, wanted: int, factor: float) -> Array:
     """Where ONNX reads the input for each element of the output, along one dimension.
     NotExpressible where the nearest is another one in single than in double precision."""
-    older = node.operator == "Upsample" or node.opset < 11
-    how = "asymmetric" if older else node.word("coordinate_transformation_mode", "half_pixel")
+    how = _transformation(node)
     if how == "align_corners" and abs(factor * extent - wanted) > 1e-3:
         raise NotExpressible("its corners are aligned with an extent that is no whole number")
     if mode != "nearest":
         return np.clip(_coordinates(how, extent, wanted, factor, np.float64), 0, extent - 1)
-    rounding = "floor" if older else node.word("nearest_mode", "round_prefer_floor")
+    rounding = "floor" if _is_older(node) else node.word("nearest_mode", "round_prefer_floor")
     exact, single = (
         np.clip(_ROUNDED[rounding](_coordinates(how, extent, wanted, factor, kind)), 0, extent - 1)
         for kind in (np.float64, np.float32)
