@@ -351,10 +351,6 @@ def test_operator_of_another_version_agrees(name: str, tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Build, str]] = {
-    "conv_of_one_dimension": (
-        lambda g: g.op("Conv", numbers(g), g.weights(2, 3, 3)),
-        "its input has 3 dimensions, and NNAPI's images have 4",
-    ),
     "conv_of_computed_filters": (
         lambda g: g.op("Conv", g.input("x", IMAGE), g.input("w", (2, 4, 3, 3))),
         "its filter is computed, and NNAPI takes a constant",

@@ -13,6 +13,7 @@ from halyard.model import Array, TensorType, dtype_of
 from halyard.onnx.reading import quantities
 from halyard.onnx.reading.mapper import NHWC, Mapper, Plan, cast
 from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.one_dimensional import of_image
 from halyard.onnx.reading.products import (
     Filter,
     bias_operand,
@@ -26,7 +27,8 @@ _EPSILON = 1e-5
 
 
 def convolution(mapper: Mapper, node: Node) -> None:
-    data, weights = node.input(0), mapper.known(node.input(1), "filter")
+    node = of_image(mapper, node)
+    data, weights = node.input(0), _of_images(mapper.known(node.input(1), "filter"))
     bias = np.zeros(weights.shape[0], weights.dtype)
     if node.input(2):
         bias = mapper.known(node.input(2), "bias")
@@ -61,6 +63,11 @@ def convolution(mapper: Mapper, node: Node) -> None:
         filters = Filter(kind, weights)
     _emit(mapper, node, plan, form, source, filters, bias, moves)
     mapper.absorb(node, plan)
+
+
+def _of_images(filters: Array) -> Array:
+    """Those of signals are of one row."""
+    return filters[:, :, None, :] if filters.ndim == 3 else filters
 
 
 def _check(node: Node, channels: int, weights: Array, bias: Array) -> None:
@@ -102,7 +109,8 @@ def _emit(
     bias: Array,
     moves: Window,
 ) -> None:
-    values = cast(filters.values.transpose(form.transposition), dtype_of(filters.type))
+    whole = _of_images(filters.values)
+    values = cast(whole.transpose(form.transposition), dtype_of(filters.type))
     tensor = filters.tensor(values.shape, form.channel_dim)
     builder = mapper.builder
     weights = builder.constant(f"{node.input(1)}/filter", tensor, values)
@@ -126,11 +134,10 @@ def _emit(
 
 
 def transposed_convolution(mapper: Mapper, node: Node) -> None:
-    data, weights = node.input(0), mapper.known(node.input(1), "filter")
+    node = of_image(mapper, node)
+    data, weights = node.input(0), _of_images(mapper.known(node.input(1), "filter"))
     if node.integer("group", 1) != 1 or node.integers("dilations", (1, 1)) != [1, 1]:
         raise NotExpressible("it has groups or is dilated, and TRANSPOSE_CONV_2D is not")
-    if len(mapper.shape(data)) != 4:
-        raise NotExpressible("NNAPI's images have 4 dimensions")
     mapper.require_real(data)
     plan = mapper.plan(node, [data], activates=True)
     strides = pair(node.integers("strides", (1, 1)), "stride")
@@ -162,7 +169,7 @@ def _cut_off(
     at the bottom and the right: the more at an end, the smaller its output_padding."""
     if node.integers("kernel_shape", kernel) != list(kernel):
         raise NotExpressible(f"its kernel_shape is not that of its filter, {list(kernel)}")
-    extents, results = mapper.shape(node.input(0))[2:], mapper.shape(node.outputs[0])[2:]
+    extents, results = (mapper.image_dims(name)[2:] for name in (node.input(0), node.outputs[0]))
     full = [
         (extent - 1) * stride + span
         for extent, stride, span in zip(extents, strides, kernel, strict=True)

@@ -60,7 +60,9 @@ def operands(mapper: Mapper, names: Sequence[str]) -> tuple[list[int], Layout]:
         kept = [axis for axis in range(rank) if axis not in ones]
         return [mapper.aligned(name, kept, rank) for name in names], Layout.PLAIN
     layout = mapper.layout_of(names)
-    if layout is NHWC and rank != MAX_RANK:
+    computed = [name for name in names if mapper.constant(name) is None]
+    # What is computed is of one rank there.
+    if layout is NHWC and all(len(mapper.shape(name)) != rank for name in computed):
         layout = Layout.PLAIN
     return [mapper.broadcast(name, rank, layout) for name in names], layout
 

@@ -2,8 +2,9 @@
 """An NNAPI model in the making, with the values of an ONNX graph by their names.
 
 ONNX has images with their channels first, and NNAPI has them last: a value of four dimensions may
-be there in either layout, and is transposed where it is wanted in the other. A real value that is
-dequantised bytes is not computed before an operator asks for it.
+be there in either layout, and is transposed where it is wanted in the other. So may a value of
+three, as an image of one row. A real value that is dequantised bytes is not computed before an
+operator asks for it.
 """
 
 from __future__ import annotations
@@ -38,9 +39,13 @@ from halyard.onnx.reading.spreading import moved_as_bytes
 from halyard.proto import halyard_pb2 as pb
 
 MAX_RANK = 4
+SIGNAL_RANK = 3
 
 _TO_NHWC = (0, 2, 3, 1)
 _TO_PLAIN = (0, 3, 1, 2)
+# Signals have the row of an image to themselves where their channels are last: (N, 1, L, C).
+_SIGNAL_TO_NHWC = (0, 3, 2)
+_SIGNAL_TURNED = (0, 2, 1)
 
 _TYPES: dict[int, pb.OperandType] = {
     TensorProto.FLOAT: pb.OPERAND_TYPE_TENSOR_FLOAT32,
@@ -121,7 +126,14 @@ class Mapper:
         if axis % max(rank, 1) not in kept:
             raise NotExpressible(f"it works along dimension {axis} of {rank}, and NNAPI has 4")
         place = kept.index(axis % rank)
-        return _TO_NHWC.index(place) if layout is NHWC else place
+        if layout is PLAIN:
+            return place
+        return _SIGNAL_TO_NHWC[place] if rank == SIGNAL_RANK else _TO_NHWC.index(place)
+
+    def image_dims(self, name: str) -> tuple[int, ...]:
+        """Batch, channels, height and width; of a signal, which has one row, too."""
+        dims = self.dims(name)
+        return (*dims[:2], 1, dims[2]) if len(dims) == SIGNAL_RANK else dims
 
     def aligned(self, name: str, kept: Sequence[int], rank: int) -> int:
         """The operand with those of so many dimensions: with others, it has lost others."""
@@ -154,7 +166,7 @@ class Mapper:
         if math.prod(dims) * 4 > MAX_VALUE_BYTES:
             raise NotExpressible(f"{name!r} takes more than {MAX_VALUE_BYTES} bytes")
         if layout is NHWC:
-            dims = tuple(dims[axis] for axis in _TO_NHWC)
+            dims = tuple(self.image_dims(name)[axis] for axis in _TO_NHWC)
         if element in _BYTES:
             found = self.quantization(name)
             return TensorType(found.type, dims, found.scale, found.zero_point)
@@ -227,7 +239,7 @@ class Mapper:
         """The one to compute in where any will do: NHWC where one of the values is there in no
         other, and all can be."""
         computed = [name for name in names if self.constant(name) is None]
-        if any(len(self.shape(name)) != MAX_RANK for name in computed):
+        if {len(self.shape(name)) for name in computed} not in ({MAX_RANK}, {SIGNAL_RANK}):
             return PLAIN
         lonely = any(self.has(name, NHWC) and not self.has(name, PLAIN) for name in computed)
         return NHWC if lonely else PLAIN
@@ -263,27 +275,40 @@ class Mapper:
         tensor = self.tensor_type(name, layout)
         values = self.network.constants[name].reshape(self.dims(name))
         if layout is NHWC:
-            values = values.transpose(_TO_NHWC)
+            values = values.reshape(self.image_dims(name)).transpose(_TO_NHWC)
         return self.builder.constant(name, tensor, cast(values, dtype_of(tensor.type)))
 
     def broadcast(self, name: str, rank: int, layout: Layout) -> int:
         """The operand of a constant that may have fewer dimensions than what it meets."""
         values = self.constant(name)
         dims = self.dims(name)
-        if values is None or layout is PLAIN or len(dims) == MAX_RANK or math.prod(dims) == 1:
-            return self.operand(name, layout if len(dims) == MAX_RANK else PLAIN)
+        if values is None or layout is PLAIN or len(dims) == rank or math.prod(dims) == 1:
+            return self.operand(name, layout if len(dims) == rank else PLAIN)
         tensor = self.tensor_type(name)
-        full = values.reshape((1,) * (rank - len(dims)) + dims).transpose(_TO_NHWC)
+        whole = (1,) * (rank - len(dims)) + dims
+        if rank == SIGNAL_RANK:
+            whole = (*whole[:2], 1, whole[2])
+        full = values.reshape(whole).transpose(_TO_NHWC)
         channels = TensorType(tensor.type, full.shape, tensor.scale, tensor.zero_point)
         return self.builder.constant(name, channels, cast(full, dtype_of(tensor.type)))
 
     def _moved(self, name: str, layout: Layout, index: int) -> int:
-        permutation = _TO_NHWC if layout is NHWC else _TO_PLAIN
         suffix = "nhwc" if layout is NHWC else "nchw"
+        if len(self.dims(name)) == SIGNAL_RANK:
+            batch, channels, length = self.dims(name)
+            if layout is NHWC:
+                turned = self.transposed(index, _SIGNAL_TURNED, f"{name}/nlc")
+                return self.reshaped(turned, (batch, 1, length, channels), f"{name}/{suffix}")
+            turned = self.reshaped(index, (batch, length, channels), f"{name}/nlc")
+            return self.transposed(turned, _SIGNAL_TURNED, f"{name}/ncl")
+        permutation = _TO_NHWC if layout is NHWC else _TO_PLAIN
         return self.transposed(index, permutation, f"{name}/{suffix}")
 
     def hold(self, name: str, layout: Layout, index: int) -> None:
         self._held[name, layout] = index
+        # No permutation makes a signal's row.
+        if layout is NHWC and len(self.shape(name)) == SIGNAL_RANK:
+            return
         # An operand may hold several values that are the same: it is known by the first.
         if index not in self.tensor_names and not is_constant(self.builder.operand(index)):
             self.tensor_names[index] = name

@@ -9,6 +9,7 @@ from halyard.model import TensorType, dtype_of
 from halyard.onnx.reading.arithmetic import Arithmetic
 from halyard.onnx.reading.mapper import MAX_RANK, NHWC, Mapper
 from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.one_dimensional import of_image
 from halyard.proto import halyard_pb2 as pb
 
 
@@ -43,9 +44,7 @@ def layer_normalization(mapper: Mapper, node: Node) -> None:
 
 
 def instance_normalization(mapper: Mapper, node: Node) -> None:
-    data = node.input(0)
-    if len(mapper.shape(data)) != 4:
-        raise NotExpressible("NNAPI's images have 4 dimensions")
+    data = of_image(mapper, node).input(0)
     mapper.require_real(data)
     gamma, beta = mapper.known(node.input(1), "scale"), mapper.known(node.input(2), "bias")
     arithmetic, source = Arithmetic(mapper), mapper.operand(data, NHWC)

@@ -12,6 +12,7 @@ from halyard.errors import NotExpressible
 from halyard.model import TensorType
 from halyard.onnx.reading.mapper import NHWC, Mapper
 from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.one_dimensional import of_image
 from halyard.onnx.reading.quantities import Quantization
 from halyard.onnx.reading.windows import Window, window
 from halyard.proto import halyard_pb2 as pb
@@ -32,6 +33,7 @@ def unchanged(inputs: Sequence[Quantization], output: Quantization) -> bool:
 
 
 def pooling(mapper: Mapper, node: Node) -> None:
+    node = of_image(mapper, node)
     data = node.input(0)
     moves = window(mapper, node, node.integers("kernel_shape"), node.outputs[0])
     if moves.dilations != (1, 1):
@@ -84,9 +86,7 @@ def _padded(mapper: Mapper, source: int, moves: Window) -> tuple[int, Window]:
 
 
 def global_pooling(mapper: Mapper, node: Node) -> None:
-    data = node.input(0)
-    if len(mapper.shape(data)) != 4:
-        raise NotExpressible("NNAPI's images have 4 dimensions")
+    data = of_image(mapper, node).input(0)
     maximum = node.operator == "GlobalMaxPool"
     plan = mapper.plan(node, [data], quantizes=True, fits=unchanged)
     if not plan.quantized:

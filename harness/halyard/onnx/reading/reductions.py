@@ -84,8 +84,9 @@ def _unreduced(mapper: Mapper, node: Node, plan: Plan, source: int, layout: Layo
 def _layout(mapper: Mapper, name: str, axes: Sequence[int], keep: bool) -> Layout:
     """NHWC only where what is left has the same order in both."""
     layout = mapper.layout_of([name])
+    rank = len(mapper.shape(name))
     if layout is NHWC and not keep:
-        kept = [mapper.axis(name, axis, NHWC) for axis in range(4) if axis not in axes]
+        kept = [mapper.axis(name, axis, NHWC) for axis in range(rank) if axis not in axes]
         if kept != sorted(kept):
             return PLAIN
     return layout

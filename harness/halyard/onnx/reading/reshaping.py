@@ -57,6 +57,8 @@ def transpose(mapper: Mapper, node: Node) -> None:
     # An image with its channels last is there already, or will be wanted so.
     if permutation == [0, 2, 3, 1] and mapper.has(data, NHWC):
         mapper.hold(output, PLAIN, mapper.operand(data, NHWC))
+    elif permutation == [0, 2, 1] and mapper.has(data, NHWC):
+        mapper.define_as(output, mapper.operand(data, NHWC))
     elif permutation == [0, 3, 1, 2]:
         mapper.hold(output, NHWC, mapper.operand(data))
     else:

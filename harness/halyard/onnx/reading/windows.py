@@ -36,12 +36,9 @@ def pair(values: Sequence[int], what: str) -> tuple[int, int]:
 
 
 def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Window:
-    """With all that attributes say of it, and the extents that the output has."""
+    """With all that attributes say of it, and the extents that the output has. `node` is of
+    images."""
     data = node.input(0)
-    if len(mapper.shape(data)) != 4:
-        raise NotExpressible(
-            f"its input has {len(mapper.shape(data))} dimensions, and NNAPI's images have 4"
-        )
     spans = pair(kernel, "kernel")
     if node.integers("kernel_shape", spans) != list(spans):
         raise NotExpressible(f"its kernel_shape is not that of its filter, {list(spans)}")
@@ -50,7 +47,7 @@ def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Wi
     if min(*spans, *strides, *dilations) < 1:
         raise NotExpressible("its kernel, stride or dilation is less than one")
     reach = [(span - 1) * step + 1 for span, step in zip(spans, dilations, strict=True)]
-    extents = mapper.shape(data)[2:]
+    extents = mapper.image_dims(data)[2:]
     automatic = node.word("auto_pad", "NOTSET")
     if automatic in ("SAME_UPPER", "SAME_LOWER"):
         both = [same_padding(*each) for each in zip(extents, reach, strides, strict=True)]
@@ -63,7 +60,7 @@ def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Wi
         raise NotExpressible(f"it is padded by {pads}, and NNAPI takes four that are not negative")
     begins, ends = (pads[0], pads[1]), (pads[2], pads[3])
     # With ceil_mode the last place is there where the window hangs over.
-    wanted = mapper.shape(output)[2:]
+    wanted = mapper.image_dims(output)[2:]
     needed = [
         (count - 1) * stride + span - extent - begin
         for count, stride, span, extent, begin in zip(
