@@ -153,13 +153,24 @@ def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
         conversion.refuse_unmapped()
     if len(parts) == len(conversion.parts) == 1:
         model = RunnableModel.of(parts[0].model)
+        named = zip(model.inputs, parts[0].inputs, strict=True)
+        ranges = {
+            info.name: conversion.ranges[name] for info, name in named if name in conversion.ranges
+        }
+        model = replace(model, ranges=ranges)
         ours = [(info.dtype, info.shape) for info in (*model.inputs, *model.outputs)]
         theirs = [(info.dtype, info.shape) for info in (*conversion.inputs, *conversion.outputs)]
         if ours != theirs:
             return model
         source = conversion.source
         return ImportedModel(
-            model.name, model.model, model.inputs, model.outputs, source.path, source.format
+            model.name,
+            model.model,
+            model.inputs,
+            model.outputs,
+            source.path,
+            source.format,
+            ranges=ranges,
         )
     return PartitionedModel(
         conversion.model.name,
@@ -167,4 +178,5 @@ def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
         conversion.inputs,
         conversion.outputs,
         tuple(conversion.parts),
+        ranges=conversion.ranges,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from halyard.errors import HalyardError
+from halyard.model.input_ranges import Range
 from halyard.model.tensors import TensorInfo
 from halyard.proto import halyard_pb2 as pb
 
@@ -69,7 +70,7 @@ class Conversion:
     """`inputs` and `outputs` are the original's, in its types. Parts run in their order. `model` is
     all that NNAPI runs, as one model: the only part's, or the parts side by side, with what the
     host computes as inputs of its own. `notes`: a sentence for each operator that is computed in
-    other numbers than the file says."""
+    other numbers than the file says. `ranges`: what inputs may be, by their names."""
 
     source: Source
     model: pb.Model
@@ -78,6 +79,7 @@ class Conversion:
     outputs: tuple[TensorInfo, ...]
     unmapped: Sequence[Unmapped] = ()
     notes: Sequence[str] = ()
+    ranges: Mapping[str, Range] = field(default_factory=dict)
 
     def refuse_unmapped(self) -> None:
         """HalyardError, with a line for each operator, unless NNAPI runs all of them."""

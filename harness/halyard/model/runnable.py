@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from halyard.errors import HalyardError
 from halyard.model import stimuli
+from halyard.model.input_ranges import FREE, Range, drawn, of_model
 from halyard.model.operands import Array, byte_size
 from halyard.model.tensors import TensorInfo, tensor_infos
 from halyard.proto import halyard_pb2 as pb
@@ -23,6 +24,8 @@ class RunnableModel:
     model: pb.Model
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+    # What inputs may be, by their names, as far as its file tells; else the model does.
+    ranges: Mapping[str, Range] = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def of(cls, model: pb.Model, name: str = "") -> RunnableModel:
@@ -35,8 +38,13 @@ class RunnableModel:
 
     def input_arrays(self, seed: int) -> list[Array]:
         """A synthetic image or sequence where the model takes one: per seed the same one in every
-        data type. Random numbers for other inputs."""
-        return [_input(info, [seed, number]) for number, info in enumerate(self.inputs)]
+        data type. Random numbers for other inputs, which are legal: indexes lie in what they index,
+        lengths are no longer than what is there."""
+        known = {**of_model(self.model), **self.ranges}
+        return [
+            _input(info, [seed, number], known.get(info.name))
+            for number, info in enumerate(self.inputs)
+        ]
 
     def example(self, seed: int) -> pb.Example:
         """input_arrays(seed) for the runner."""
@@ -69,15 +77,19 @@ class RunnableModel:
         return len(self.model.operand_values) + sum(map(len, self.model.pools))
 
 
-def _input(info: TensorInfo, seed: list[int]) -> Array:
+def _input(info: TensorInfo, seed: list[int], wanted: Range | None) -> Array:
+    random = np.random.default_rng(seed)
+    if wanted is not None:
+        if "mask" in info.name.lower() and wanted == FREE:
+            return random.integers(0, 2, info.shape).astype(info.dtype)
+        return drawn(info.dtype, info.shape, random, wanted)
     kind = stimuli.kind_of(info.shape)
     if kind is not None and info.dtype in (np.uint8, np.int8, np.float16, np.float32):
         return kind.as_input(info.shape, seed[0], info.dtype)
-    random = np.random.default_rng(seed)
     if np.issubdtype(info.dtype, np.floating):
         return random.uniform(-1, 1, info.shape).astype(info.dtype)
     if info.quantized:
         limits = np.iinfo(info.dtype)
         return random.integers(limits.min, limits.max, info.shape, info.dtype, endpoint=True)
-    # Truth values, or indexes: 0 and 1 are most likely to be good ones.
+    # Truth values, or what nothing is known of.
     return random.integers(0, 2, info.shape).astype(info.dtype)

@@ -19,6 +19,7 @@ from halyard.model.shapes import OpenDimensions
 from halyard.onnx.graph import packed
 from halyard.onnx.reading.dynamic_quantization import with_real_products
 from halyard.onnx.reading.file import model_of
+from halyard.onnx.reading.input_ranges import ranges_of
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node, network_of
 from halyard.onnx.reading.operators import OPERATORS
@@ -65,6 +66,7 @@ def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
         outputs,
         tuple(mapping.unmapped.values()),
         tuple(notes),
+        ranges_of(network),
     )
 
 

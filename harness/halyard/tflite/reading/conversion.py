@@ -29,6 +29,7 @@ from halyard.tflite.graph import OMITTED
 from halyard.tflite.reading import cutting
 from halyard.tflite.reading.detection import with_shapes
 from halyard.tflite.reading.file import File, read
+from halyard.tflite.reading.input_ranges import ranges_of
 from halyard.tflite.reading.mapper import Mapped, Mapper
 from halyard.tflite.reading.operators import HANDLERS
 from halyard.tflite.reading.resizing import resized
@@ -94,6 +95,7 @@ class _Reading:
                 for name, info in zip(outputs, infos, strict=True)
             ),
             unmapped,
+            ranges=ranges_of(self._graph),
         )
 
     def _valid_parts(self) -> tuple[list[Part], pb.Model, list[str]]:
