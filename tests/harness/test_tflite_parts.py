@@ -92,6 +92,25 @@ def test_the_parts_in_order_are_the_model(tmp_path: Path) -> None:
     assert measurement.host.median < measurement.wall.median
 
 
+def test_a_shape_is_a_constant_of_what_the_host_runs(tmp_path: Path) -> None:
+    """It is that of a value which the host's part is not given."""
+    graph = GraphFile()
+    source, shape = graph.input((2, 8)), graph.tensor((2,), "int32")
+    between, wide, last = (graph.tensor((2, 8)) for _ in range(3))
+    graph.add("TANH", [source], [between])
+    graph.add("SHAPE", [source], [shape], "ShapeOptions", outType=2)
+    rows = graph.constant([[1], [0]], "int32")
+    graph.add("SCATTER_ND", [rows, between, shape], [wide], "ScatterNdOptions")
+    graph.add("ADD", [between, wide], [last], "AddOptions")
+    subject = subject_of(graph, [last], tmp_path)
+    with open_device("host") as device:
+        engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
+        measurement = measure(engine, subject)
+    assert kinds(subject.conversion) == ["NNAPI", "host", "NNAPI"]
+    assert measurement.problems == []
+    assert all(each.nonzero for each in measurement.differences or [])
+
+
 def test_what_the_host_runs_has_a_place(tmp_path: Path) -> None:
     """Also where a backend is asked for, which has no say in that."""
     subject = subject_of(*mixed(), tmp_path)

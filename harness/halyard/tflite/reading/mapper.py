@@ -130,8 +130,6 @@ class Mapper:
 
     def shape(self, index: int) -> tuple[int, ...]:
         tensor = self.tensor(index)
-        if tensor.is_empty:
-            raise NotExpressible(f"{tensor.shown!r}, {list(tensor.shape)}, has no elements")
         if not tensor.is_known:
             raise NotExpressible(
                 f"the shape of {tensor.shown!r} is known only when it runs: {list(tensor.shape)}"
@@ -142,6 +140,11 @@ class Mapper:
         """Of a constant, be it one of the file or what operators on constants come to."""
         folded = self.folded.get(index)
         return self.tensor(index).values if folded is None else folded
+
+    def folded_inputs(self, operators: Sequence[Operator]) -> dict[int, Array]:
+        """What these read of what operators on constants come to."""
+        indexes = {index for operator in operators for index in operator.inputs}
+        return {index: self.folded[index] for index in sorted(indexes & self.folded.keys())}
 
     def fold(self, index: int, values: Array) -> None:
         """Makes what an operator computes a constant."""
