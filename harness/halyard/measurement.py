@@ -214,6 +214,7 @@ class Measurement:
                     max_steps=difference.max_steps,
                     exact_share=difference.exact_share,
                     nan=difference.nans,
+                    largest=difference.largest,
                 )
                 for difference in self.differences
             ],

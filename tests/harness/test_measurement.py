@@ -4,6 +4,7 @@
 import dataclasses
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -336,7 +337,7 @@ def test_backends_are_those_that_were_asked_for(
 
 
 def test_json_holds_what_a_report_needs() -> None:
-    said = written(measured([quantized(1)]))
+    said = written(measured([replace(quantized(1), largest=2.5)]))
     assert said["model"] == {
         "name": "mobilenet_v2",
         "type": "quant8",
@@ -352,6 +353,7 @@ def test_json_holds_what_a_report_needs() -> None:
     assert (said["hal"], said["status"], said["ok"]) == ("1.2", "NONE", True)
     assert said["agreement"]["with"] == "LiteRT"
     assert said["agreement"]["outputs"][0]["max_steps"] == 1
+    assert said["agreement"]["outputs"][0]["largest"] == 2.5
     assert said["timings_ms"]["first"] == 5.0
     assert said["placement"][1]["refusals"] == {"CpuAcc": "no such kernel"}
 

@@ -77,6 +77,9 @@ class Timings(Record, frozen=True, kw_only=True):
 
 
 class OutputAgreement(Record, frozen=True, kw_only=True):
+    """`largest`: of the reference's finite values, by magnitude, which the limit is a share of;
+    earlier documents say nothing of it."""
+
     name: str
     elements: int
     nonzero: int
@@ -85,6 +88,7 @@ class OutputAgreement(Record, frozen=True, kw_only=True):
     max_steps: int | None
     exact_share: float
     nan: int
+    largest: float | None = None
 
 
 class Agreement(Record, frozen=True, kw_only=True):
