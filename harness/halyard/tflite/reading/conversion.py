@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,12 @@ from halyard.model.read_options import ReadOptions
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.graph import OMITTED
 from halyard.tflite.reading import cutting
+from halyard.tflite.reading.detection import with_shapes
 from halyard.tflite.reading.file import File, read
+from halyard.tflite.reading.input_ranges import ranges_of
 from halyard.tflite.reading.mapper import Mapped, Mapper
 from halyard.tflite.reading.operators import HANDLERS
+from halyard.tflite.reading.resizing import resized
 from halyard.validity import verdicts
 
 FORMAT = "TFLite"
@@ -39,9 +43,10 @@ _OPERATION = re.compile(r"operation (?P<number>\d+) \((?P<name>\w+)\): (?P<reaso
 
 def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     try:
-        if options.shapes:
-            raise HalyardError("--shape and --dim are not for .tflite files")
         file = read(content)
+        if options.shapes:
+            content = resized(content, file, options.shapes)
+            file = read(content)
         return _Reading(file, path).conversion(content)
     except HalyardError as error:
         raise HalyardError(f"{path}: {error}") from error
@@ -50,11 +55,12 @@ def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
 class _Reading:
     def __init__(self, file: File, path: Path) -> None:
         self._file = file
-        self._graph = file.graphs[0]
+        self._graph = with_shapes(file.graphs[0])
         self._source = Source(path, FORMAT)
         self._infos = [self._info(index) for index in self._graph.inputs]
         builder = ModelBuilder(path.stem)
-        self._mapper = Mapper(file, self._graph, HANDLERS, builder=builder)
+        self._file = replace(file, graphs=(self._graph, *file.graphs[1:]))
+        self._mapper = Mapper(self._file, self._graph, HANDLERS, builder=builder)
         self._mapped = self._mapper.run()
         # Outputs that are copies, by their names.
         self._copies: dict[str, int] = {}
@@ -89,6 +95,7 @@ class _Reading:
                 for name, info in zip(outputs, infos, strict=True)
             ),
             unmapped,
+            ranges=ranges_of(self._graph),
         )
 
     def _valid_parts(self) -> tuple[list[Part], pb.Model, list[str]]:
@@ -231,7 +238,7 @@ class _Reading:
         tensor = self._graph.tensors[index]
         if tensor.dtype is None:
             raise HalyardError(f"{tensor.shown!r} is {tensor.type_name}, and can't be given here")
-        if not tensor.is_known:
+        if any(extent < 0 for extent in tensor.shape):
             raise HalyardError(
                 f"{tensor.shown!r} is of shape {list(tensor.shape)}: shapes that are known only "
                 "when the model runs are not taken; convert it with fixed ones"

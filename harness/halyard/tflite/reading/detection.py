@@ -3,59 +3,135 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from flatbuffers import flexbuffers
 
 from halyard.errors import NotExpressible
 from halyard.model import TensorType
+from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
-from halyard.tflite.reading.file import Operator
+from halyard.tflite.reading.file import Graph, Operator
 from halyard.tflite.reading.mapper import Mapper
+from halyard.tflite.reading.real_numbers import real_operand
 
 _POSTPROCESSING = "TFLite_Detection_PostProcess"
+
+
+def with_shapes(graph: Graph) -> Graph:
+    """With the shapes that the operator's outputs have: files of old converters tell of none."""
+    tensors = list(graph.tensors)
+    for operator in graph.operators:
+        if not (operator.is_custom and operator.kind == _POSTPROCESSING):
+            continue
+        if len(operator.inputs) < 2 or len(operator.outputs) != 4:
+            continue
+        try:
+            found = _shapes(tensors[operator.inputs[1]].shape, _Options(operator))
+        except NotExpressible:
+            # Whoever maps it says so.
+            continue
+        for index, shape in zip(operator.outputs, found, strict=True):
+            tensors[index] = replace(tensors[index], shape=shape)
+    return replace(graph, tensors=tuple(tensors))
+
+
+def _shapes(scores: tuple[int, ...], given: _Options) -> list[tuple[int, ...]]:
+    batches = scores[0] if scores else 1
+    room = given.integer("max_detections") * given.integer("max_classes_per_detection")
+    return [(batches, room, 4), (batches, room), (batches, room), (batches,)]
 
 
 def custom(mapper: Mapper, operator: Operator) -> None:
     if operator.kind != _POSTPROCESSING:
         raise NotExpressible("a custom operator, which only its own runtime knows")
-    deltas, scores, anchors = (mapper.operand(mapper.input(operator, place)) for place in range(3))
     given = _Options(operator)
     builder = mapper.builder
     most, per_class = given.integer("max_detections"), given.integer("detections_per_class", 100)
-    if mapper.shape(operator.inputs[1])[-1] != given.integer("num_classes") + 1:
-        raise NotExpressible("its scores have no class for the background, or several")
-    inputs = [scores, deltas, anchors]
+    per_detection = given.integer("max_classes_per_detection")
+    regular = given.flag("use_regular_nms")
+    kinds = [mapper.tensor(mapper.input(operator, place)).type_name for place in (0, 2)]
+    if kinds not in (["FLOAT32"] * 2, ["UINT8"] * 2):
+        raise NotExpressible(f"its boxes are {kinds[0]}, and its anchors {kinds[1]}")
+    deltas, anchors = (real_operand(mapper, mapper.input(operator, place)) for place in (0, 2))
+    classes = given.integer("num_classes")
+    inputs = [_scores(mapper, operator, classes), deltas, anchors]
+    if not regular and per_detection > classes:
+        raise NotExpressible(
+            f"it has {per_detection} classes for each detection, and there are {classes}"
+        )
     inputs += [builder.float32(given.number(f"{which}_scale")) for which in "yxhw"]
     inputs += [
-        builder.boolean(given.flag("use_regular_nms")),
+        builder.boolean(regular),
         builder.int32(most),
-        builder.int32(given.integer("max_classes_per_detection")),
+        builder.int32(per_detection),
         builder.int32(per_class),
         builder.float32(given.number("nms_score_threshold")),
         builder.float32(given.number("nms_iou_threshold")),
         builder.boolean(False),
     ]
+    _emit(mapper, operator, inputs, most if regular else most * per_detection)
+    # Of several classes for a detection TFLite counts the detections, and NNAPI the classes.
+    if not regular and per_detection > 1:
+        count = mapper.output(operator, 3)
+        name = mapper.tensor(count).name
+        each = builder.numbers(f"{name}/classes", np.array([per_detection], np.float32))
+        none = builder.int32(Activation.NONE)
+        mapper.emit_to(pb.OPERATION_TYPE_DIV, [mapper.operands[count], each, none], [count])
+
+
+def _scores(mapper: Mapper, operator: Operator, classes: int) -> int:
+    """With a class for the background first, as NNAPI has them always."""
+    index = mapper.input(operator, 1)
+    operand, shape = real_operand(mapper, index), mapper.shape(index)
+    if len(shape) != 3 or shape[2] not in (classes, classes + 1):
+        raise NotExpressible(f"its scores are {list(shape)}, of {classes} classes")
+    if shape[2] == classes + 1:
+        return operand
+    name = f"{mapper.tensor(index).name}/background"
+    amounts = mapper.constant(
+        f"{name}/paddings",
+        TensorType(pb.OPERAND_TYPE_TENSOR_INT32, (3, 2)),
+        np.array([[0, 0], [0, 0], [1, 0]], np.int32),
+    )
+    kind = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (*shape[:2], classes + 1))
+    return mapper.emit_inner(pb.OPERATION_TYPE_PAD, [operand, amounts], name, kind)
+
+
+def _emit(mapper: Mapper, operator: Operator, inputs: list[int], room: int) -> None:
+    """The operation, whose results are as many as `room`: the others are zeros. TFLite's classes
+    and counts are floats."""
     boxes, classes, found, counts = (mapper.output(operator, place) for place in range(4))
+    batches, whole = mapper.shape(found)
     names = {each: mapper.tensor(each).name for each in operator.outputs}
-    integers = [
-        TensorType(pb.OPERAND_TYPE_TENSOR_INT32, mapper.type_of(each).dimensions)
-        for each in (classes, counts)
-    ]
-    results = builder.operation_n(
+    real, number = pb.OPERAND_TYPE_TENSOR_FLOAT32, pb.OPERAND_TYPE_TENSOR_INT32
+    results = mapper.builder.operation_n(
         pb.OPERATION_TYPE_DETECTION_POSTPROCESSING,
         inputs,
         [
-            (names[found], mapper.type_of(found)),
-            (names[boxes], mapper.type_of(boxes)),
-            (f"{names[classes]}/integers", integers[0]),
-            (f"{names[counts]}/integers", integers[1]),
+            (names[found], TensorType(real, (batches, room))),
+            (names[boxes], TensorType(real, (batches, room, 4))),
+            (f"{names[classes]}/integers", TensorType(number, (batches, room))),
+            (f"{names[counts]}/integers", TensorType(number, (batches,))),
         ],
     )
-    mapper.operands[found], mapper.operands[boxes] = results[:2]
-    # TFLite's classes and counts are floats.
-    for result, each in zip(results[2:], (classes, counts), strict=True):
-        mapper.emit_to(pb.OPERATION_TYPE_CAST, [result], [each])
+    kind = TensorType(real, (batches, room))
+    as_float = mapper.emit_inner(
+        pb.OPERATION_TYPE_CAST, [results[2]], f"{names[classes]}/few", kind
+    )
+    mapper.emit_to(pb.OPERATION_TYPE_CAST, [results[3]], [counts])
+    for index, operand in ((found, results[0]), (boxes, results[1]), (classes, as_float)):
+        if room == whole:
+            mapper.operands[index] = operand
+            continue
+        shape = mapper.shape(index)
+        amounts = np.zeros((len(shape), 2), np.int32)
+        amounts[1, 1] = whole - room
+        kind = TensorType(pb.OPERAND_TYPE_TENSOR_INT32, amounts.shape)
+        paddings = mapper.constant(f"{names[index]}/paddings", kind, amounts)
+        mapper.emit_to(pb.OPERATION_TYPE_PAD, [operand, paddings], [index])
 
 
 class _Options:

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.schema_py_generated import BuiltinOperator
 from ai_edge_litert.schema_py_generated import TensorType as Type
 
 from halyard.errors import NotExpressible
@@ -14,6 +18,13 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator, Tensor
 from halyard.tflite.reading.mapper import Handler, Mapper
 from halyard.tflite.reading.options import fused, options
+from halyard.tflite.reading.real_numbers import (
+    emit_real,
+    has_8_bits,
+    is_requantised,
+    real_operand,
+    real_type,
+)
 
 
 def plain(operation: int) -> Handler:
@@ -25,14 +36,99 @@ def plain(operation: int) -> Handler:
     return handler
 
 
+def kept(operation: int) -> Handler:
+    """A plain one that has 8 bits where its output has the scale of its input."""
+
+    def handler(mapper: Mapper, operator: Operator) -> None:
+        source = mapper.input(operator, 0)
+        if has_8_bits(mapper, source) and is_requantised(mapper, operator):
+            emit_real(mapper, operation, [real_operand(mapper, source)], operator)
+        else:
+            mapper.emit(operation, mapper.operands_of(operator), operator)
+
+    return handler
+
+
+def real(operation: int) -> Handler:
+    """A plain one that NNAPI has for real numbers only."""
+
+    def handler(mapper: Mapper, operator: Operator) -> None:
+        places = range(len(operator.inputs))
+        inputs = [real_operand(mapper, mapper.input(operator, place)) for place in places]
+        emit_real(mapper, operation, inputs, operator)
+
+    return handler
+
+
 def activated(operation: int, kind: type) -> Handler:
     """Of two tensors, with a fused activation."""
 
     def handler(mapper: Mapper, operator: Operator) -> None:
-        activation = mapper.builder.int32(fused(options(operator, kind)))
-        mapper.emit(operation, [*_pair(mapper, operator), activation], operator)
+        activation = fused(options(operator, kind))
+        none = mapper.builder.int32(Activation.NONE)
+        output = mapper.output(operator)
+        if mapper.type_of(output).type == pb.OPERAND_TYPE_TENSOR_INT32 and activation:
+            _clamped(mapper, operator, operation, activation)
+        elif operation == pb.OPERATION_TYPE_DIV and has_8_bits(mapper, output):
+            pair = [real_operand(mapper, mapper.input(operator, place)) for place in range(2)]
+            emit_real(mapper, operation, [*pair, mapper.builder.int32(activation)], operator)
+        else:
+            fuse = mapper.builder.int32(activation) if activation else none
+            mapper.emit(operation, [*_pair(mapper, operator), fuse], operator)
 
     return handler
+
+
+def divided(mapper: Mapper, operator: Operator) -> None:
+    """Of whole numbers TFLite's quotient is cut off, and NNAPI's is rounded down: its size is that
+    of the numbers' sizes, and its sign is put on behind."""
+    output = mapper.output(operator)
+    if mapper.type_of(output).type != pb.OPERAND_TYPE_TENSOR_INT32:
+        activated(pb.OPERATION_TYPE_DIV, schema.DivOptionsT)(mapper, operator)
+        return
+    if fused(options(operator, schema.DivOptionsT)):
+        raise NotExpressible("of whole numbers, with an activation")
+    builder, name, kind = mapper.builder, mapper.name(operator), mapper.type_of(output)
+    truth = pb.OPERAND_TYPE_TENSOR_BOOL8
+    zero = mapper.vector(f"{name}/zero", [0])
+    sizes, signs = [], []
+    for place, operand in enumerate(_pair(mapper, operator)):
+        of = mapper.type_of(mapper.input(operator, place))
+        side = f"{name}/{'ab'[place]}"
+        sizes.append(mapper.emit_inner(pb.OPERATION_TYPE_ABS, [operand], f"{side}/size", of))
+        signs.append(
+            mapper.emit_inner(
+                pb.OPERATION_TYPE_LESS, [operand, zero], f"{side}/sign", replace(of, type=truth)
+            )
+        )
+    none = builder.int32(Activation.NONE)
+    size = mapper.emit_inner(pb.OPERATION_TYPE_DIV, [*sizes, none], f"{name}/size", kind)
+    negated = mapper.emit_inner(pb.OPERATION_TYPE_NEG, [size], f"{name}/negated", kind)
+    differ = mapper.emit_inner(
+        pb.OPERATION_TYPE_NOT_EQUAL, signs, f"{name}/signs", replace(kind, type=truth)
+    )
+    mapper.emit(pb.OPERATION_TYPE_SELECT, [differ, negated, size], operator)
+
+
+# The smallest and the largest whole number that an activation lets pass.
+_LIMITS = {Activation.RELU: (0, None), Activation.RELU1: (-1, 1), Activation.RELU6: (0, 6)}
+
+
+def _clamped(mapper: Mapper, operator: Operator, operation: int, activation: Activation) -> None:
+    """Of whole numbers, for which NNAPI fuses nothing."""
+    low, high = _LIMITS[activation]
+    name, kind = mapper.name(operator), mapper.type_of(mapper.output(operator))
+    none = mapper.builder.int32(Activation.NONE)
+    found = mapper.emit_inner(
+        operation, [*_pair(mapper, operator), none], f"{name}/unclamped", kind
+    )
+    lowest = mapper.vector(f"{name}/lowest", [low])
+    if high is None:
+        mapper.emit(pb.OPERATION_TYPE_MAXIMUM, [found, lowest], operator)
+        return
+    found = mapper.emit_inner(pb.OPERATION_TYPE_MAXIMUM, [found, lowest], f"{name}/raised", kind)
+    highest = mapper.vector(f"{name}/highest", [high])
+    mapper.emit(pb.OPERATION_TYPE_MINIMUM, [found, highest], operator)
 
 
 def square(mapper: Mapper, operator: Operator) -> None:
@@ -42,14 +138,16 @@ def square(mapper: Mapper, operator: Operator) -> None:
 
 
 def squared_difference(mapper: Mapper, operator: Operator) -> None:
+    """Of 8 bits it is computed with real numbers: NNAPI would round the difference on the way."""
     output = mapper.output(operator)
-    if mapper.quantised(output):
-        raise NotExpressible("of 8 bits, whose difference NNAPI would round on the way")
     none = mapper.builder.int32(Activation.NONE)
     name = f"{mapper.name(operator)}/difference"
-    inputs = [*_pair(mapper, operator), none]
-    difference = mapper.emit_inner(pb.OPERATION_TYPE_SUB, inputs, name, mapper.type_of(output))
-    mapper.emit(pb.OPERATION_TYPE_MUL, [difference, difference, none], operator)
+    kind = mapper.type_of(output)
+    if has_8_bits(mapper, output):
+        kind = real_type(mapper, output)
+    pair = [real_operand(mapper, mapper.input(operator, place)) for place in range(2)]
+    difference = mapper.emit_inner(pb.OPERATION_TYPE_SUB, [*pair, none], name, kind)
+    emit_real(mapper, pb.OPERATION_TYPE_MUL, [difference, difference, none], operator)
 
 
 def leaky_relu(mapper: Mapper, operator: Operator) -> None:
@@ -72,9 +170,9 @@ def leaky_relu(mapper: Mapper, operator: Operator) -> None:
 
 
 def elu(mapper: Mapper, operator: Operator) -> None:
-    source = mapper.operand(mapper.input(operator, 0))
+    source = real_operand(mapper, mapper.input(operator, 0))
     inputs = [source, mapper.builder.float32(1.0)]
-    mapper.emit(pb.OPERATION_TYPE_ELU, inputs, operator)
+    emit_real(mapper, pb.OPERATION_TYPE_ELU, inputs, operator)
 
 
 def softmax(mapper: Mapper, operator: Operator) -> None:
@@ -87,16 +185,75 @@ def softmax(mapper: Mapper, operator: Operator) -> None:
 
 def log_softmax(mapper: Mapper, operator: Operator) -> None:
     builder = mapper.builder
-    inputs = [mapper.operand(mapper.input(operator, 0)), builder.float32(1.0), builder.int32(-1)]
-    mapper.emit(pb.OPERATION_TYPE_LOG_SOFTMAX, inputs, operator)
+    source = real_operand(mapper, mapper.input(operator, 0))
+    inputs = [source, builder.float32(1.0), builder.int32(-1)]
+    emit_real(mapper, pb.OPERATION_TYPE_LOG_SOFTMAX, inputs, operator)
 
 
 def select(mapper: Mapper, operator: Operator) -> None:
-    shapes = {mapper.shape(mapper.input(operator, place)) for place in range(3)}
-    if len(shapes) > 1:
-        shown = " and ".join(str(list(shape)) for shape in sorted(shapes))
-        raise NotExpressible(f"it broadcasts {shown}, and NNAPI's has one shape")
-    mapper.emit(pb.OPERATION_TYPE_SELECT, mapper.operands_of(operator), operator)
+    """NNAPI's has one shape: what is smaller is repeated before."""
+    output = mapper.output(operator)
+    shape = mapper.type_of(output).dimensions
+    condition = mapper.input(operator, 0)
+    given = mapper.type_of(condition).dimensions
+    # SELECT, which is older, may have a condition for each row.
+    rows = operator.code == BuiltinOperator.SELECT and len(given) == 1 and given != shape
+    if rows and given[0] != 1:
+        given = (*given, *([1] * (len(shape) - 1)))
+    inputs = [_condition(mapper, operator, condition, given, shape)]
+    for place in (1, 2):
+        index = mapper.input(operator, place)
+        if mapper.quantised(index) and _steps(mapper, index) != _steps(mapper, output):
+            raise NotExpressible("what it chooses from has other scales than its output")
+        inputs.append(repeated(mapper, index, shape))
+    mapper.emit(pb.OPERATION_TYPE_SELECT, inputs, operator)
+
+
+def _steps(mapper: Mapper, index: int) -> tuple[float, int]:
+    kind = mapper.type_of(index)
+    return kind.scale, kind.zero_point
+
+
+def _condition(
+    mapper: Mapper, operator: Operator, index: int, given: Sequence[int], shape: tuple[int, ...]
+) -> int:
+    """RESHAPE and TILE have no truth values, but LOGICAL_OR broadcasts them."""
+    operand, kind = mapper.operand(index), mapper.type_of(index)
+    if tuple(given) == kind.dimensions == shape:
+        return operand
+    name = f"{mapper.name(operator)}/condition"
+    if tuple(given) != kind.dimensions:
+        values = mapper.values(index)
+        if values is None:
+            raise NotExpressible("its condition is for rows, and NNAPI's for elements")
+        rows = replace(kind, dimensions=tuple(given))
+        operand = mapper.constant(name, rows, values.reshape(tuple(given)))
+    whole = replace(kind, dimensions=shape)
+    never = mapper.constant(f"{name}/never", whole, np.zeros(shape, np.bool_))
+    return mapper.emit_inner(pb.OPERATION_TYPE_LOGICAL_OR, [operand, never], name, whole)
+
+
+def repeated(mapper: Mapper, index: int, shape: tuple[int, ...]) -> int:
+    """The operand of a tensor that is broadcast to a shape, element by element there."""
+    operand, kind = mapper.operand(index), mapper.type_of(index)
+    if kind.dimensions == shape:
+        return operand
+    name = mapper.tensor(index).name
+    if len(shape) < len(kind.dimensions):
+        raise NotExpressible(f"{list(kind.dimensions)} does not go into {list(shape)}")
+    ones = (1,) * (len(shape) - len(kind.dimensions)) + kind.dimensions
+    if ones != kind.dimensions:
+        into = mapper.vector(f"{name}/shape", ones)
+        kind = replace(kind, dimensions=ones)
+        operand = mapper.emit_inner(
+            pb.OPERATION_TYPE_RESHAPE, [operand, into], f"{name}/ranked", kind
+        )
+    times = [whole // part for whole, part in zip(shape, ones, strict=True)]
+    if all(each == 1 for each in times):
+        return operand
+    count = mapper.vector(f"{name}/times", times)
+    kind = replace(kind, dimensions=shape)
+    return mapper.emit_inner(pb.OPERATION_TYPE_TILE, [operand, count], f"{name}/repeated", kind)
 
 
 def dequantize(mapper: Mapper, operator: Operator) -> None:

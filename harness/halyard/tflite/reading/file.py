@@ -79,8 +79,13 @@ class Tensor:
         return excerpt(self.name)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it has no elements, which NNAPI can't say: 0 is an extent that is not known."""
+        return 0 in self.shape
+
+    @property
     def is_known(self) -> bool:
-        """Whether its shape is."""
+        """Whether its shape is, and has elements."""
         return all(extent > 0 for extent in self.shape)
 
     @property

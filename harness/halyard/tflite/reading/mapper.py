@@ -130,6 +130,8 @@ class Mapper:
 
     def shape(self, index: int) -> tuple[int, ...]:
         tensor = self.tensor(index)
+        if tensor.is_empty:
+            raise NotExpressible(f"{tensor.shown!r}, {list(tensor.shape)}, has no elements")
         if not tensor.is_known:
             raise NotExpressible(
                 f"the shape of {tensor.shown!r} is known only when it runs: {list(tensor.shape)}"

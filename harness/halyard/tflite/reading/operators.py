@@ -15,17 +15,18 @@ from halyard.tflite.reading import (
     recurrent,
     reductions,
     shaping,
+    slicing,
     weights,
     windows,
 )
-from halyard.tflite.reading.elementwise import activated, plain
+from halyard.tflite.reading.elementwise import activated, kept, plain, real
 from halyard.tflite.reading.folding import folded_or
 from halyard.tflite.reading.mapper import Handler
 from halyard.tflite.reading.reductions import extremum_place, reduction
 from halyard.tflite.reading.shaping import with_numbers
 
 HANDLERS: dict[int, Handler] = {
-    Code.ABS: plain(pb.OPERATION_TYPE_ABS),
+    Code.ABS: real(pb.OPERATION_TYPE_ABS),
     Code.ADD: folded_or(activated(pb.OPERATION_TYPE_ADD, schema.AddOptionsT), folding.total),
     Code.ARG_MAX: extremum_place(pb.OPERATION_TYPE_ARGMAX),
     Code.ARG_MIN: extremum_place(pb.OPERATION_TYPE_ARGMIN),
@@ -44,11 +45,11 @@ HANDLERS: dict[int, Handler] = {
         pb.OPERATION_TYPE_DEPTH_TO_SPACE, schema.DepthToSpaceOptionsT
     ),
     Code.DEQUANTIZE: elementwise.dequantize,
-    Code.DIV: activated(pb.OPERATION_TYPE_DIV, schema.DivOptionsT),
+    Code.DIV: elementwise.divided,
     Code.ELU: elementwise.elu,
     Code.EMBEDDING_LOOKUP: reductions.embedding_lookup,
     Code.EQUAL: plain(pb.OPERATION_TYPE_EQUAL),
-    Code.EXP: plain(pb.OPERATION_TYPE_EXP),
+    Code.EXP: real(pb.OPERATION_TYPE_EXP),
     Code.EXPAND_DIMS: shaping.reshape,
     Code.FILL: shaping.fill,
     Code.FLOOR: plain(pb.OPERATION_TYPE_FLOOR),
@@ -64,7 +65,7 @@ HANDLERS: dict[int, Handler] = {
     Code.LESS: plain(pb.OPERATION_TYPE_LESS),
     Code.LESS_EQUAL: plain(pb.OPERATION_TYPE_LESS_EQUAL),
     Code.LOCAL_RESPONSE_NORMALIZATION: windows.local_response,
-    Code.LOG: plain(pb.OPERATION_TYPE_LOG),
+    Code.LOG: real(pb.OPERATION_TYPE_LOG),
     Code.LOGICAL_AND: plain(pb.OPERATION_TYPE_LOGICAL_AND),
     Code.LOGICAL_NOT: plain(pb.OPERATION_TYPE_LOGICAL_NOT),
     Code.LOGICAL_OR: plain(pb.OPERATION_TYPE_LOGICAL_OR),
@@ -91,9 +92,9 @@ HANDLERS: dict[int, Handler] = {
     Code.REDUCE_MAX: reduction(pb.OPERATION_TYPE_REDUCE_MAX),
     Code.REDUCE_MIN: reduction(pb.OPERATION_TYPE_REDUCE_MIN),
     Code.REDUCE_PROD: folded_or(reduction(pb.OPERATION_TYPE_REDUCE_PROD), folding.product_along),
-    Code.RELU: plain(pb.OPERATION_TYPE_RELU),
-    Code.RELU6: plain(pb.OPERATION_TYPE_RELU6),
-    Code.RELU_N1_TO_1: plain(pb.OPERATION_TYPE_RELU1),
+    Code.RELU: kept(pb.OPERATION_TYPE_RELU),
+    Code.RELU6: kept(pb.OPERATION_TYPE_RELU6),
+    Code.RELU_N1_TO_1: kept(pb.OPERATION_TYPE_RELU1),
     Code.RESHAPE: shaping.reshape,
     Code.RESIZE_BILINEAR: windows.resize(
         pb.OPERATION_TYPE_RESIZE_BILINEAR, schema.ResizeBilinearOptionsT
@@ -101,13 +102,13 @@ HANDLERS: dict[int, Handler] = {
     Code.RESIZE_NEAREST_NEIGHBOR: windows.resize(
         pb.OPERATION_TYPE_RESIZE_NEAREST_NEIGHBOR, schema.ResizeNearestNeighborOptionsT
     ),
-    Code.REVERSE_V2: with_numbers(pb.OPERATION_TYPE_REVERSE, "axis"),
+    Code.REVERSE_V2: shaping.reverse,
     Code.RNN: recurrent.rnn,
     Code.RSQRT: plain(pb.OPERATION_TYPE_RSQRT),
     Code.SELECT: elementwise.select,
     Code.SELECT_V2: elementwise.select,
     Code.SHAPE: folding.shape,
-    Code.SIN: plain(pb.OPERATION_TYPE_SIN),
+    Code.SIN: real(pb.OPERATION_TYPE_SIN),
     Code.SLICE: shaping.slice_,
     Code.SOFTMAX: elementwise.softmax,
     Code.SPACE_TO_BATCH_ND: windows.space_to_batch,
@@ -116,11 +117,11 @@ HANDLERS: dict[int, Handler] = {
     ),
     Code.SPLIT: shaping.split,
     Code.SPLIT_V: shaping.split_unevenly,
-    Code.SQRT: plain(pb.OPERATION_TYPE_SQRT),
+    Code.SQRT: real(pb.OPERATION_TYPE_SQRT),
     Code.SQUARE: elementwise.square,
     Code.SQUARED_DIFFERENCE: elementwise.squared_difference,
     Code.SQUEEZE: shaping.reshape,
-    Code.STRIDED_SLICE: folded_or(shaping.strided_slice, folding.strided_slice),
+    Code.STRIDED_SLICE: folded_or(slicing.strided_slice, folding.strided_slice),
     Code.SUB: activated(pb.OPERATION_TYPE_SUB, schema.SubOptionsT),
     Code.SUM: reduction(pb.OPERATION_TYPE_REDUCE_SUM),
     Code.SVDF: recurrent.svdf,

@@ -11,17 +11,11 @@ from ai_edge_litert import schema_py_generated as schema
 
 from halyard.errors import NotExpressible
 from halyard.model import TensorType
-from halyard.model.arguments import Activation
+from halyard.model.budget import excerpt
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Handler, Mapper
 from halyard.tflite.reading.options import fused, options
-
-_ACTIVATIONS = {
-    Activation.RELU: pb.OPERATION_TYPE_RELU,
-    Activation.RELU1: pb.OPERATION_TYPE_RELU1,
-    Activation.RELU6: pb.OPERATION_TYPE_RELU6,
-}
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -47,14 +41,9 @@ def concatenation(mapper: Mapper, operator: Operator) -> None:
     output = mapper.output(operator)
     axis = axis_of(given.axis, len(mapper.shape(output)))
     inputs = [*mapper.operands_of(operator), mapper.builder.int32(axis)]
-    activation = fused(given)
-    if not activation:
-        mapper.emit(pb.OPERATION_TYPE_CONCATENATION, inputs, operator)
-        return
-    name = f"{mapper.name(operator)}/joined"
-    kind = mapper.type_of(output)
-    joined = mapper.emit_inner(pb.OPERATION_TYPE_CONCATENATION, inputs, name, kind)
-    mapper.emit(_ACTIVATIONS[activation], [joined], operator)
+    if fused(given):
+        raise NotExpressible("it has a fused activation, which TFLite's kernel leaves away")
+    mapper.emit(pb.OPERATION_TYPE_CONCATENATION, inputs, operator)
 
 
 def split(mapper: Mapper, operator: Operator) -> None:
@@ -132,47 +121,6 @@ def slice_(mapper: Mapper, operator: Operator) -> None:
     _slice(mapper, source, begin, mapper.shape(output), output)
 
 
-def strided_slice(mapper: Mapper, operator: Operator) -> None:
-    given = options(operator, schema.StridedSliceOptionsT)
-    if given.ellipsisMask or given.newAxisMask or given.offset:
-        raise NotExpressible("it has an ellipsis, a new axis or an offset, which NNAPI has not")
-    source, output = mapper.input(operator, 0), mapper.output(operator)
-    shape = mapper.shape(source)
-    bounds = [
-        mapper.integers(mapper.input(operator, place), what)
-        for place, what in ((1, "begin"), (2, "end"), (3, "strides"))
-    ]
-    if any(len(each) != len(shape) for each in bounds):
-        raise NotExpressible(f"its bounds have not the {len(shape)} dimensions of its input")
-    name = mapper.name(operator)
-    # TFLite takes one element along an axis that goes, whatever its end.
-    for axis in (axis for axis in range(len(shape)) if given.shrinkAxisMask >> axis & 1):
-        first = 0 if given.beginMask >> axis & 1 else axis_of(bounds[0][axis], shape[axis])
-        for values, value in zip(bounds, (first, first + 1, 1), strict=True):
-            values[axis] = value
-    kept = ~given.shrinkAxisMask
-    builder = mapper.builder
-    inputs = [
-        mapper.operand(source),
-        *(
-            mapper.vector(f"{name}/{what}", values)
-            for what, values in zip(("begin", "end", "strides"), bounds, strict=True)
-        ),
-        builder.int32(given.beginMask & kept),
-        builder.int32(given.endMask & kept),
-        builder.int32(given.shrinkAxisMask),
-    ]
-    if mapper.shape(output):
-        mapper.emit(pb.OPERATION_TYPE_STRIDED_SLICE, inputs, operator)
-        return
-    # A number: the last axis that goes stays until NNAPI has a vector of one.
-    inputs[-1] = builder.int32(0)
-    kind = replace(mapper.type_of(source), dimensions=(1,) * len(shape))
-    element = mapper.emit_inner(pb.OPERATION_TYPE_STRIDED_SLICE, inputs, f"{name}/element", kind)
-    into = mapper.vector(f"{name}/shape", (1,))
-    mapper.emit(pb.OPERATION_TYPE_RESHAPE, [element, into], operator)
-
-
 def gather(mapper: Mapper, operator: Operator) -> None:
     given = options(operator, schema.GatherOptionsT)
     if given.batchDims:
@@ -205,6 +153,26 @@ def with_numbers(operation: int, what: str) -> Handler:
         mapper.emit(operation, inputs, operator)
 
     return handler
+
+
+def reverse(mapper: Mapper, operator: Operator) -> None:
+    """An operation for each axis: NNAPI's reverses one."""
+    source = mapper.input(operator, 0)
+    rank = len(mapper.shape(source))
+    axes = [axis_of(each, rank) for each in mapper.integers(mapper.input(operator, 1), "axes")]
+    if len(set(axes)) != len(axes):
+        raise NotExpressible(f"it reverses an axis twice: {excerpt(axes)}")
+    name, kind = mapper.name(operator), mapper.type_of(source)
+    if not axes:
+        into = mapper.vector(f"{name}/shape", kind.dimensions)
+        mapper.emit(pb.OPERATION_TYPE_RESHAPE, [mapper.operand(source), into], operator)
+        return
+    at = mapper.operand(source)
+    for axis in axes[:-1]:
+        inputs = [at, mapper.vector(f"{name}/axis", [axis])]
+        at = mapper.emit_inner(pb.OPERATION_TYPE_REVERSE, inputs, f"{name}/axis_{axis}", kind)
+    inputs = [at, mapper.vector(f"{name}/axis", axes[-1:])]
+    mapper.emit(pb.OPERATION_TYPE_REVERSE, inputs, operator)
 
 
 def pad_with(mapper: Mapper, operator: Operator) -> None:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from halyard.errors import NotExpressible
 from halyard.model import TensorType
+from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Mapper
@@ -104,8 +106,6 @@ def fully_connected(mapper: Mapper, operator: Operator) -> None:
         raise NotExpressible("its weights are shuffled, which NNAPI has not")
     data, weights = mapper.input(operator, 0), mapper.input(operator, 1)
     refuse_hybrid(mapper, data, weights)
-    if len(mapper.tensor(weights).scales) > 1:
-        raise NotExpressible("its weights have scales per channel, which NNAPI has not here")
     if len(mapper.shape(weights)) != 2:
         raise NotExpressible(f"its weights have {len(mapper.shape(weights))} dimensions")
     units, depth = mapper.shape(weights)
@@ -113,6 +113,9 @@ def fully_connected(mapper: Mapper, operator: Operator) -> None:
     if math.prod(shape) % depth:
         raise NotExpressible(f"{list(shape)} by weights of {depth}")
     flat = (math.prod(shape) // depth, units)
+    if len(mapper.tensor(weights).scales) > 1:
+        _over_one_point(mapper, operator, flat, fused(given))
+        return
     source = mapper.operand(data)
     if len(shape) < 2:
         kind = _with_shape(mapper.type_of(data), (flat[0], depth))
@@ -131,6 +134,38 @@ def fully_connected(mapper: Mapper, operator: Operator) -> None:
     kind = _with_shape(mapper.type_of(output), flat)
     name = mapper.name(operator)
     result = mapper.emit_inner(pb.OPERATION_TYPE_FULLY_CONNECTED, inputs, f"{name}/flat", kind)
+    into = mapper.vector(f"{name}/shape", mapper.type_of(output).dimensions)
+    mapper.emit(pb.OPERATION_TYPE_RESHAPE, [result, into], operator)
+
+
+def _over_one_point(
+    mapper: Mapper, operator: Operator, flat: tuple[int, int], activation: Activation
+) -> None:
+    """Weights with a scale for each unit, which a convolution has, and FULLY_CONNECTED has not."""
+    data, weights = operator.inputs[:2]
+    values = mapper.values(weights)
+    kind = mapper.type_of(weights)
+    if values is None or kind.channel_dim != 0:
+        raise NotExpressible("its weights have scales per channel, and are no constant of units")
+    units, depth = values.shape
+    name, builder = mapper.name(operator), mapper.builder
+    pixels = replace(mapper.type_of(data), dimensions=(flat[0], 1, 1, depth))
+    filters = replace(kind, dimensions=(units, 1, 1, depth))
+    one, zero = builder.int32(1), builder.int32(0)
+    inputs = [
+        _reshaped(mapper, mapper.operand(data), f"{name}/pixels", pixels),
+        mapper.constant(mapper.tensor(weights).name, filters, values),
+        bias(mapper, operator, units),
+        *([zero] * 4),
+        one,
+        one,
+        builder.int32(activation),
+    ]
+    output = mapper.output(operator)
+    if math.prod(mapper.shape(output)) != math.prod(flat):
+        raise NotExpressible(f"{list(flat)} is no {list(mapper.shape(output))}")
+    kind = replace(mapper.type_of(output), dimensions=(flat[0], 1, 1, units))
+    result = mapper.emit_inner(pb.OPERATION_TYPE_CONV_2D, inputs, f"{name}/convolved", kind)
     into = mapper.vector(f"{name}/shape", mapper.type_of(output).dimensions)
     mapper.emit(pb.OPERATION_TYPE_RESHAPE, [result, into], operator)
 

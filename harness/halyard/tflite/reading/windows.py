@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ai_edge_litert import schema_py_generated as schema
 
 from halyard.errors import NotExpressible
+from halyard.model.budget import excerpt
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Handler, Mapper
@@ -69,15 +72,25 @@ def space_to_batch(mapper: Mapper, operator: Operator) -> None:
 
 
 def batch_to_space(mapper: Mapper, operator: Operator) -> None:
+    """NNAPI crops nothing: a SLICE behind does."""
     crops = mapper.integers(mapper.input(operator, 2), "crops")
-    if any(crops):
-        raise NotExpressible(f"its crops are {crops}, and NNAPI crops nothing")
-    mapper.integers(mapper.input(operator, 1), "block")
-    inputs = [
-        mapper.operand(mapper.input(operator, 0)),
-        mapper.numbers(mapper.input(operator, 1), "block"),
-    ]
-    mapper.emit(pb.OPERATION_TYPE_BATCH_TO_SPACE_ND, inputs, operator)
+    block = mapper.integers(mapper.input(operator, 1), "block")
+    source = mapper.input(operator, 0)
+    inputs = [mapper.operand(source), mapper.numbers(mapper.input(operator, 1), "block")]
+    if not any(crops):
+        mapper.emit(pb.OPERATION_TYPE_BATCH_TO_SPACE_ND, inputs, operator)
+        return
+    shape = mapper.shape(source)
+    if len(shape) != 4 or len(block) != 2 or len(crops) != 4 or min(block) < 1 or min(crops) < 0:
+        raise NotExpressible(f"of {list(shape)}, with blocks {block} and crops {excerpt(crops)}")
+    batches, height, width, channels = shape
+    whole = (batches // (block[0] * block[1]), height * block[0], width * block[1], channels)
+    name, output = mapper.name(operator), mapper.output(operator)
+    kind = replace(mapper.type_of(source), dimensions=whole)
+    joined = mapper.emit_inner(pb.OPERATION_TYPE_BATCH_TO_SPACE_ND, inputs, f"{name}/whole", kind)
+    begin = mapper.vector(f"{name}/begin", [0, crops[0], crops[2], 0])
+    size = mapper.vector(f"{name}/size", mapper.shape(output))
+    mapper.emit(pb.OPERATION_TYPE_SLICE, [joined, begin, size], operator)
 
 
 def l2_normalization(mapper: Mapper, operator: Operator) -> None:
