@@ -114,6 +114,7 @@ Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends, Constant
     analyzed.assignment = assigner.assign(graph, nullptr);
     analyzed.placement = assigner.takePlacement();
     analyzed.graph = std::move(graph);
+    analyzed.only = rules.only;
     HALYARD_RETURN_IF_ERROR(applyPieceLimits(analyzed, backends, rules, checkpoint));
     return analyzed;
 }

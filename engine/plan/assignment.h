@@ -75,6 +75,7 @@ struct AnalyzedGraph {
     Graph graph;
     std::vector<NodePlacement> placement;  // a node inside another stands behind it
     Assignment assignment;
+    std::set<BackendIndex> only = {};  // as the rules that it was analysed by
     // UNSUPPORTED names the first node that no backend takes, with every backend's reason.
     Status placed() const;
 };

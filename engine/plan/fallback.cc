@@ -26,17 +26,82 @@ struct CutGraph {
 // A piece, all of whose nodes can leave it.
 struct LoosePiece {
     CutGraph in;
-    BackendIndex backend = 0;
     std::vector<NodeId> nodes;
+};
+
+// Takes nodes from the backend that they have to the next.
+class Mover {
+  public:
+    Mover(AnalyzedGraph& analyzed, const BackendList& backends)
+        : mAnalyzed(analyzed), mBackends(backends), mNextOf(analyzed.placement.size()) {
+        addGraphs(analyzed.graph, analyzed.assignment);
+    }
+
+    const std::vector<CutGraph>& graphs() const { return mGraphs; }
+
+    // The backend that takes the node behind the one it has. Asked once for each that it has.
+    std::optional<BackendIndex> nextOf(const CutGraph& in, NodeId node) {
+        const size_t index = in.assignment->placementOf[node];
+        Next& next = mNextOf[index];
+        const BackendIndex current = in.assignment->backendOf[node];
+        if (next.behind == current) {
+            return next.backend;
+        }
+        next = {.behind = current, .backend = std::nullopt, .refusals = {}};
+        for (BackendIndex i = current + 1; i < mBackends.size(); ++i) {
+            if (!mAnalyzed.only.empty() && !mAnalyzed.only.contains(i)) {
+                continue;
+            }
+            const Status answer = mBackends[i]->supports(*in.graph, node);
+            if (answer.ok()) {
+                next.backend = i;
+                break;
+            }
+            next.refusals.push_back({.backend = std::string(mBackends[i]->name()),
+                                     .reason = std::string(answer.message())});
+        }
+        return next.backend;
+    }
+
+    // To the one that nextOf() has found.
+    void drop(const CutGraph& in, NodeId node, const std::string& reason) {
+        const size_t index = in.assignment->placementOf[node];
+        NodePlacement& placement = mAnalyzed.placement[index];
+        Next& next = mNextOf[index];
+        placement.refusals.push_back({.backend = placement.backend, .reason = reason});
+        std::ranges::move(next.refusals, std::back_inserter(placement.refusals));
+        placement.backend = mBackends[*next.backend]->name();
+        in.assignment->backendOf[node] = *next.backend;
+    }
+
+  private:
+    // NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
+    void addGraphs(const Graph& graph, Assignment& assignment) {
+        mGraphs.push_back({.graph = &graph, .assignment = &assignment});
+        size_t nested = 0;
+        for (const Node& node : graph.nodes()) {
+            for (const NestedGraph* inside : nestedGraphs(node)) {
+                addGraphs(*inside->graph, assignment.nested[nested++]);
+            }
+        }
+    }
+
+    struct Next {
+        BackendIndex behind = kPlanner;  // what it was asked for
+        std::optional<BackendIndex> backend;
+        std::vector<NodePlacement::Refusal> refusals;
+    };
+
+    AnalyzedGraph& mAnalyzed;
+    const BackendList& mBackends;
+    std::vector<CutGraph> mGraphs;
+    std::vector<Next> mNextOf;  // per placement
 };
 
 class Limiter {
   public:
     Limiter(AnalyzedGraph& analyzed, const BackendList& backends, const PlacementRules& rules)
-        : mAnalyzed(analyzed), mBackends(backends), mRules(rules) {
-        addGraphs(analyzed.graph, analyzed.assignment);
-        mNextOf.resize(analyzed.placement.size());
-    }
+        : mBackends(backends), mRules(rules), mMover(analyzed, backends) {}
 
     Status run(const Checkpoint& checkpoint) {
         size_t stalled = 0;  // rounds in a row that left as many pieces
@@ -74,17 +139,6 @@ class Limiter {
     }
 
   private:
-    // NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
-    void addGraphs(const Graph& graph, Assignment& assignment) {
-        mGraphs.push_back({.graph = &graph, .assignment = &assignment});
-        size_t nested = 0;
-        for (const Node& node : graph.nodes()) {
-            for (const NestedGraph* inside : nestedGraphs(node)) {
-                addGraphs(*inside->graph, assignment.nested[nested++]);
-            }
-        }
-    }
-
     // A piece that goes may join the two beside it, so that half as many have to go. Where that
     // does not show, more go at once.
     static size_t batch(size_t excess, size_t stalled, size_t most) {
@@ -94,7 +148,7 @@ class Limiter {
 
     std::vector<LoosePiece> cut(size_t& count) {
         std::vector<LoosePiece> loose;
-        for (const CutGraph& in : mGraphs) {
+        for (const CutGraph& in : mMover.graphs()) {
             for (AssignedPiece& assigned :
                  partition(*in.graph, in.assignment->backendOf, mBackends.size())) {
                 if (assigned.backend == kPlanner) {
@@ -102,66 +156,25 @@ class Limiter {
                 }
                 ++count;
                 const bool canGo = std::ranges::all_of(assigned.piece.nodes, [&](NodeId node) {
-                    return nextOf(in, node).has_value();
+                    return mMover.nextOf(in, node).has_value();
                 });
                 if (canGo) {
-                    loose.push_back({.in = in,
-                                     .backend = assigned.backend,
-                                     .nodes = std::move(assigned.piece.nodes)});
+                    loose.push_back({.in = in, .nodes = std::move(assigned.piece.nodes)});
                 }
             }
         }
         return loose;
     }
 
-    // The backend that takes the node behind the one it has. Asked once for each that it has.
-    std::optional<BackendIndex> nextOf(const CutGraph& in, NodeId node) {
-        const size_t index = in.assignment->placementOf[node];
-        Next& next = mNextOf[index];
-        const BackendIndex current = in.assignment->backendOf[node];
-        if (next.behind == current) {
-            return next.backend;
-        }
-        next = {.behind = current, .backend = std::nullopt, .refusals = {}};
-        for (BackendIndex i = current + 1; i < mBackends.size(); ++i) {
-            if (!mRules.only.empty() && !mRules.only.contains(i)) {
-                continue;
-            }
-            const Status answer = mBackends[i]->supports(*in.graph, node);
-            if (answer.ok()) {
-                next.backend = i;
-                break;
-            }
-            next.refusals.push_back({.backend = std::string(mBackends[i]->name()),
-                                     .reason = std::string(answer.message())});
-        }
-        return next.backend;
-    }
-
     void drop(const LoosePiece& piece, const std::string& reason) {
         for (const NodeId node : piece.nodes) {
-            const size_t index = piece.in.assignment->placementOf[node];
-            NodePlacement& placement = mAnalyzed.placement[index];
-            Next& next = mNextOf[index];
-            placement.refusals.push_back(
-                    {.backend = std::string(mBackends[piece.backend]->name()), .reason = reason});
-            std::ranges::move(next.refusals, std::back_inserter(placement.refusals));
-            placement.backend = mBackends[*next.backend]->name();
-            piece.in.assignment->backendOf[node] = *next.backend;
+            mMover.drop(piece.in, node, reason);
         }
     }
 
-    struct Next {
-        BackendIndex behind = kPlanner;  // what it was asked for
-        std::optional<BackendIndex> backend;
-        std::vector<NodePlacement::Refusal> refusals;
-    };
-
-    AnalyzedGraph& mAnalyzed;
     const BackendList& mBackends;
     const PlacementRules& mRules;
-    std::vector<CutGraph> mGraphs;
-    std::vector<Next> mNextOf;  // per placement
+    Mover mMover;
 };
 
 }  // namespace
@@ -173,6 +186,27 @@ Status applyPieceLimits(AnalyzedGraph& analyzed, const BackendList& backends,
         return {};
     }
     return Limiter(analyzed, backends, rules).run(checkpoint);
+}
+
+bool moveOn(AnalyzedGraph& analyzed, const BackendList& backends,
+            std::span<const size_t> placements, const std::string& reason) {
+    Mover mover(analyzed, backends);
+    std::vector<std::pair<const CutGraph*, NodeId>> moving;
+    for (const CutGraph& in : mover.graphs()) {
+        for (NodeId node = 0; node < in.assignment->placementOf.size(); ++node) {
+            if (!std::ranges::binary_search(placements, in.assignment->placementOf[node])) {
+                continue;
+            }
+            if (!mover.nextOf(in, node).has_value()) {
+                return false;
+            }
+            moving.emplace_back(&in, node);
+        }
+    }
+    for (const auto& [in, node] : moving) {
+        mover.drop(*in, node, reason);
+    }
+    return true;
 }
 
 }  // namespace halyard::engine

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fallback: nodes that a preferred backend would run leave it for a less preferred one, so that the
-// graph is cut into fewer or larger pieces.
+// graph is cut into fewer or larger pieces, or because the backend did not build them.
 
 #pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
 
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
@@ -19,5 +23,11 @@ namespace halyard::engine {
 // the size of the graph; fails only with what the checkpoint says.
 Status applyPieceLimits(AnalyzedGraph& analyzed, const BackendList& backends,
                         const PlacementRules& rules, const Checkpoint& checkpoint);
+
+// Moves nodes, by their places in AnalyzedGraph::placement, ascending, each to the next backend
+// behind its own that takes it, with `reason` in the placement. False, and nothing is moved, where
+// one of them has nowhere to go.
+bool moveOn(AnalyzedGraph& analyzed, const BackendList& backends,
+            std::span<const size_t> placements, const std::string& reason);
 
 }  // namespace halyard::engine

@@ -4,14 +4,20 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/log.h"
 #include "engine/graph/verifier.h"
 #include "engine/plan/constant_store.h"
+#include "engine/plan/fallback.h"
 #include "engine/plan/program_manifest.h"
 #include "engine/plan/program_state.h"
 #include "engine/plan/shaped_plan.h"
@@ -72,6 +78,30 @@ std::string describeTensor(const Graph& graph, TensorId id) {
     return "a constant";
 }
 
+// Whether another backend may do better. What is short of memory or time would be short of it
+// again, and what is wrong with the graph is wrong everywhere.
+bool isOfTheBackend(const Status& failure) {
+    return failure.code() == StatusCode::INTERNAL || failure.code() == StatusCode::UNSUPPORTED ||
+           failure.code() == StatusCode::UNAVAILABLE;
+}
+
+// Of a backend that builds none, as one whose device is lost, not each is tried.
+constexpr size_t kMostFailedPieces = 3;
+
+// Of a node whose piece was not come to.
+constexpr size_t kNotReached = std::numeric_limits<size_t>::max();
+
+template <typename Fits>
+std::vector<size_t> placementsThat(std::span<const NodePlacement> placements, Fits fits) {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < placements.size(); ++i) {
+        if (fits(placements[i])) {
+            found.push_back(i);
+        }
+    }
+    return found;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
@@ -79,40 +109,73 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
                                                       const BuildOptions& options) {
     HALYARD_RETURN_IF_ERROR(analyzed.placed());
     HALYARD_RETURN_IF_ERROR(checkElements(analyzed.graph));
-    auto state = std::make_unique<State>(options);
-    state->backends = identitiesOf(backends);
-    state->placement = std::move(analyzed.placement);
+    std::map<std::string, size_t> failures;  // by backend
+    while (true) {
+        auto state = std::make_unique<State>(options);
+        std::optional<size_t> failed;
+        const Status built = buildOnce(*state, analyzed, backends, options, failed);
+        if (built.ok()) {
+            state->assignment = std::move(analyzed.assignment);
+            return std::shared_ptr<const Program>(new Program(std::move(state)));
+        }
+        if (!options.movesPieces || !failed.has_value() || !isOfTheBackend(built)) {
+            return built;
+        }
+        std::vector<size_t> placements = placementsThat(
+                state->placement, [&](const NodePlacement& node) { return node.piece == *failed; });
+        const std::string backend = state->placement[placements.front()].backend;
+        if (++failures[backend] > kMostFailedPieces) {
+            placements = placementsThat(state->placement, [&](const NodePlacement& node) {
+                return node.backend == backend;
+            });
+        }
+        const std::string reason = "did not build its piece: " + std::string(built.message());
+        if (!moveOn(analyzed, backends, placements, reason)) {
+            return built;
+        }
+        log(LogLevel::WARNING,
+            "what " + backend + " did not build goes to the next backend: " + built.toString());
+    }
+}
 
-    const auto graph = std::make_shared<Graph>(std::move(analyzed.graph));
+Status Program::buildOnce(State& state, const AnalyzedGraph& analyzed, const BackendList& backends,
+                          const BuildOptions& options, std::optional<size_t>& failed) {
+    state.backends = identitiesOf(backends);
+    state.placement = analyzed.placement;
+    for (NodePlacement& placement : state.placement) {
+        placement.piece = kNotReached;
+    }
+    // Shares the elements of its constants with the analysed one, which is still there where a
+    // piece has to move.
+    const auto graph = std::make_shared<Graph>(analyzed.graph);
     ConstantNumbers numbers;
     ConstantStore constants;
     ScheduleArguments arguments = {.backends = backends,
                                    .constants = constants,
                                    .numbers = &numbers,
-                                   .memory = state->memory,
-                                   .threads = state->threads.get(),
+                                   .memory = state.memory,
+                                   .threads = state.threads.get(),
                                    .checkpoint = options.checkpoint,
                                    .options = options.compile,
-                                   .blobs = Blobs(state->blobs, {}),
-                                   .placement = state->placement};
-    HALYARD_ASSIGN_OR_RETURN(state->schedule,
-                             compileSchedule(graph, analyzed.assignment, arguments));
-    state->pieceCount = arguments.pieces;
-    state->assignment = std::move(analyzed.assignment);
-    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer block,
-                             constants.fill(state->memory, options.checkpoint));
+                                   .blobs = Blobs(state.blobs, {}),
+                                   .placement = state.placement};
+    Result<Schedule> schedule = compileSchedule(graph, analyzed.assignment, arguments);
+    failed = arguments.failed;
+    HALYARD_RETURN_IF_ERROR(schedule.status());
+    state.schedule = std::move(schedule).value();
+    state.pieceCount = arguments.pieces;
+    HALYARD_ASSIGN_OR_RETURN(AlignedBuffer block, constants.fill(state.memory, options.checkpoint));
     const auto owner = std::make_shared<const AlignedBuffer>(std::move(block));
-    state->constants = {.owner = owner, .view = owner->bytes()};
-    state->packed = constants.takeContents();
-    state->constantsFilled = state->packed.places.size();
-    releasePackedConstants(state->schedule);
-    HALYARD_RETURN_IF_ERROR(plan(*state, options.checkpoint));
-    return std::shared_ptr<const Program>(new Program(std::move(state)));
+    state.constants = {.owner = owner, .view = owner->bytes()};
+    state.packed = constants.takeContents();
+    state.constantsFilled = state.packed.places.size();
+    releasePackedConstants(state.schedule);
+    return plan(state, options.checkpoint, failed);
 }
 
 // Everything after the constants are in their places.
-Status Program::plan(State& state, const Checkpoint& checkpoint) {
-    HALYARD_RETURN_IF_ERROR(finishPieces(state.schedule, state.resources(checkpoint)));
+Status Program::plan(State& state, const Checkpoint& checkpoint, std::optional<size_t>& failed) {
+    HALYARD_RETURN_IF_ERROR(finishPieces(state.schedule, state.resources(checkpoint), failed));
     const Graph& graph = *state.schedule.graph;
     std::vector<MaybeShape> inputShapes;
     for (const TensorId input : graph.inputs()) {
@@ -121,7 +184,7 @@ Status Program::plan(State& state, const Checkpoint& checkpoint) {
     if (std::ranges::all_of(inputShapes,
                             [](const MaybeShape& shape) { return shape->isFullyKnown(); })) {
         Result<std::shared_ptr<const ShapedPlan>> plan =
-                planShapes(state.schedule, inputShapes, checkpoint);
+                planShapes(state.schedule, inputShapes, checkpoint, &failed);
         if (plan.ok()) {
             state.schedule.staticPlan = std::move(plan).value();
         } else if (plan.status().code() != StatusCode::INVALID_ARGUMENT ||

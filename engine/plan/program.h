@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -107,6 +108,9 @@ struct BuildOptions {
     std::shared_ptr<Budget> deviceMemory = nullptr;  // the same, for bytes on devices
     Checkpoint checkpoint = {};
     CompileOptions compile = {};
+    // A piece that its backend fails to build goes to the next one that takes its nodes. False: the
+    // program fails as the piece does, so that tests see it.
+    bool movesPieces = true;
 };
 
 class Program : public std::enable_shared_from_this<Program> {
@@ -114,10 +118,11 @@ class Program : public std::enable_shared_from_this<Program> {
     // Partitions, compiles, packs constants and plans memory. UNSUPPORTED names the first node that
     // no backend takes, with every backend's reason. What the program and its executions hold is
     // reserved from the memory, which programs may share; RESOURCE_EXHAUSTED if that has no room
-    // for what the backends pack, or could never have room for an arena whose size is known.
-    // Otherwise fails as the backends do.
-    // `backends` are those that the graph was analysed for. Takes near-linear time in the size of
-    // the graph.
+    // for what the backends pack, or could never have room for an arena whose size is known. A
+    // piece that does not build, where memory and time are not what is short, goes to the next
+    // backend, with a warning in the log and the reason in the placement. Otherwise fails as the
+    // backends do. `backends` are those that the graph was analysed for. Takes near-linear time in
+    // the size of the graph.
     static Result<std::shared_ptr<const Program>> build(AnalyzedGraph graph,
                                                         const BackendList& backends,
                                                         const BuildOptions& options);
@@ -178,7 +183,12 @@ class Program : public std::enable_shared_from_this<Program> {
     friend class Execution;
     struct State;
     explicit Program(std::unique_ptr<State> state);
-    static Status plan(State& state, const Checkpoint& checkpoint);
+    // With the pieces as they are assigned; `failed` is told the number of one that its backend
+    // does not build.
+    static Status buildOnce(State& state, const AnalyzedGraph& analyzed,
+                            const BackendList& backends, const BuildOptions& options,
+                            std::optional<size_t>& failed);
+    static Status plan(State& state, const Checkpoint& checkpoint, std::optional<size_t>& failed);
     std::unique_ptr<State> mState;
 };
 

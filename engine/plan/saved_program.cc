@@ -4,6 +4,7 @@
 // compiled again is told by the store where everything lies, and can't pack anything.
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -125,7 +126,8 @@ Result<std::shared_ptr<const Program>> Program::load(const SectionFile& file, bo
     state->assignment = std::move(manifest.assignment);
     HALYARD_RETURN_IF_ERROR(checkPackedConstants(state->schedule));
     releasePackedConstants(state->schedule);
-    HALYARD_RETURN_IF_ERROR(plan(*state, options.checkpoint));
+    std::optional<size_t> failed;  // is built anew by whoever loads, if it is
+    HALYARD_RETURN_IF_ERROR(plan(*state, options.checkpoint, failed));
     return std::shared_ptr<const Program>(new Program(std::move(state)));
 }
 

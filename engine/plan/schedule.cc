@@ -201,15 +201,18 @@ class ScheduleCompiler {
                                  .options = mArguments.options,
                                  .blobs = mArguments.blobs.of(backend.name())});
         if (!compiled.ok()) {
+            mArguments.failed = mArguments.pieces - 1;
             return compiled.status().withContext(backend.name());
         }
         if (*compiled == nullptr) {
+            mArguments.failed = mArguments.pieces - 1;
             return internalError(std::string(backend.name()) +
                                  " compiled nothing, and says that all went well");
         }
         const HomeId home = homeOf(backend);
         PieceStep piece;
         piece.backend = backend.name();
+        piece.piece = mArguments.pieces - 1;
         piece.home = home;
         piece.compiled = std::move(compiled).value();
         for (size_t i = 0; i < assigned.piece.nodes.size(); ++i) {
@@ -293,7 +296,8 @@ size_t Schedule::computedBy(SlotId slot) const {
 }
 
 Result<std::shared_ptr<const ShapedPlan>> Schedule::planFor(std::span<const MaybeShape> inputShapes,
-                                                            const Checkpoint& checkpoint) const {
+                                                            const Checkpoint& checkpoint,
+                                                            std::optional<size_t>* failed) const {
     if (staticPlan != nullptr && std::ranges::all_of(inputShapes, [](const MaybeShape& shape) {
             return shape.has_value();
         })) {
@@ -301,7 +305,7 @@ Result<std::shared_ptr<const ShapedPlan>> Schedule::planFor(std::span<const Mayb
     }
     std::shared_ptr<const ShapedPlan> plan = plans->find(inputShapes);
     if (plan == nullptr) {
-        HALYARD_ASSIGN_OR_RETURN(plan, planShapes(*this, inputShapes, checkpoint));
+        HALYARD_ASSIGN_OR_RETURN(plan, planShapes(*this, inputShapes, checkpoint, failed));
         plan = plans->insert(inputShapes, std::move(plan));
     }
     return plan;
@@ -381,7 +385,8 @@ Status checkPackedConstants(const Schedule& schedule) {
     return status;
 }
 
-Status finishPieces(const Schedule& schedule, const PieceResources& resources) {
+Status finishPieces(const Schedule& schedule, const PieceResources& resources,
+                    std::optional<size_t>& failed) {
     Status status;
     forEachSchedule(schedule, [&](const Schedule& each) {
         for (const Step& step : each.steps) {
@@ -393,6 +398,9 @@ Status finishPieces(const Schedule& schedule, const PieceResources& resources) {
             if (status.ok()) {
                 status = piece->compiled->finish(resources.of(piece->backend))
                                  .withContext(piece->backend);
+                if (!status.ok()) {
+                    failed = piece->piece;
+                }
             }
         }
     });

@@ -62,6 +62,7 @@ struct Slot {
 
 struct PieceStep {
     std::string_view backend;
+    size_t piece = 0;     // its number, as NodePlacement has it
     HomeId home = kHost;  // of its tensors, but for what steers it
     std::unique_ptr<CompiledPiece> compiled;
     // For input shapes that only a run can tell.
@@ -116,8 +117,10 @@ struct Schedule {
     // inputs and constants.
     size_t computedBy(SlotId slot) const;
     // The plan for graph inputs of these shapes. Does not allocate for shapes it has planned for.
-    Result<std::shared_ptr<const ShapedPlan>> planFor(std::span<const MaybeShape> inputShapes,
-                                                      const Checkpoint& checkpoint) const;
+    // `failed` as planShapes() has it.
+    Result<std::shared_ptr<const ShapedPlan>> planFor(
+            std::span<const MaybeShape> inputShapes, const Checkpoint& checkpoint,
+            std::optional<size_t>* failed = nullptr) const;
 };
 
 // What compiling needs beyond the graph.
@@ -132,6 +135,7 @@ struct ScheduleArguments {
     Blobs blobs = {};                       // of all backends
     std::vector<NodePlacement>& placement;  // is told the pieces
     size_t pieces = 0;                      // so far, over all graphs
+    std::optional<size_t> failed = {};      // is told the piece that its backend did not compile
 };
 
 // Cuts and compiles an analysed graph and those inside it. Fails as the backends do.
@@ -159,8 +163,10 @@ void forEachSchedule(const Schedule& schedule, const Visit& visit) {
 // is filled.
 void releasePackedConstants(Schedule& schedule);
 
-// Has every piece of a schedule and of those inside it finish. Fails as the first backend does.
-Status finishPieces(const Schedule& schedule, const PieceResources& resources);
+// Has every piece of a schedule and of those inside it finish. Fails as the first backend does, and
+// tells `failed` of which piece.
+Status finishPieces(const Schedule& schedule, const PieceResources& resources,
+                    std::optional<size_t>& failed);
 
 // Whether all that reads a constant without elements has packed it: UNSUPPORTED where a piece does
 // not pack today what it packed when the program was saved. To be called before anything reads.

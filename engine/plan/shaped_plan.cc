@@ -25,8 +25,12 @@ Status refineShape(PlannedSlot& slot, const Shape& shape) {
 
 class ShapePlanner {
   public:
-    ShapePlanner(const Schedule& schedule, const Checkpoint& checkpoint)
-        : mSchedule(schedule), mCheckpoint(checkpoint), mPlan(std::make_shared<ShapedPlan>()) {}
+    ShapePlanner(const Schedule& schedule, const Checkpoint& checkpoint,
+                 std::optional<size_t>* failed)
+        : mSchedule(schedule),
+          mCheckpoint(checkpoint),
+          mFailed(failed),
+          mPlan(std::make_shared<ShapedPlan>()) {}
 
     Result<std::shared_ptr<const ShapedPlan>> plan(std::span<const MaybeShape> inputShapes) {
         HALYARD_RETURN_IF_ERROR(planSlots(inputShapes));
@@ -85,8 +89,15 @@ class ShapePlanner {
         for (const SlotId id : step.inputs) {
             mTypes.push_back(mPlan->slots[id].present ? &mPlan->slots[id].type : nullptr);
         }
-        HALYARD_ASSIGN_OR_RETURN(planned.shaped,
-                                 specializeStep(mSchedule, step, mTypes, mCheckpoint));
+        Result<std::shared_ptr<const ShapedPiece>> shaped =
+                specializeStep(mSchedule, step, mTypes, mCheckpoint);
+        if (!shaped.ok()) {
+            if (mFailed != nullptr) {
+                *mFailed = std::get_if<PieceStep>(&step.work)->piece;
+            }
+            return shaped.status();
+        }
+        planned.shaped = std::move(shaped).value();
         planned.workspaceBytes = planned.shaped->workspaceBytes();
         planned.device = std::get_if<PieceStep>(&step.work)->home;
         planned.deviceWorkspaceBytes = planned.shaped->deviceWorkspaceBytes();
@@ -120,7 +131,7 @@ class ShapePlanner {
             second = loop.body.get();
         }
         for (const Schedule* inside : {first, second}) {
-            const Status planned = inside->planFor(values, mCheckpoint).status();
+            const Status planned = inside->planFor(values, mCheckpoint, mFailed).status();
             if (planned.code() == StatusCode::INTERNAL ||
                 planned.code() == StatusCode::DEADLINE_EXCEEDED) {
                 return planned.withContext(step.label);
@@ -187,6 +198,7 @@ class ShapePlanner {
 
     const Schedule& mSchedule;
     const Checkpoint& mCheckpoint;
+    std::optional<size_t>* const mFailed;  // null: nobody asks
     std::shared_ptr<ShapedPlan> mPlan;
     std::vector<const TensorType*> mTypes;  // of the piece at hand
 };
@@ -195,8 +207,9 @@ class ShapePlanner {
 
 Result<std::shared_ptr<const ShapedPlan>> planShapes(const Schedule& schedule,
                                                      std::span<const MaybeShape> inputShapes,
-                                                     const Checkpoint& checkpoint) {
-    return ShapePlanner(schedule, checkpoint).plan(inputShapes);
+                                                     const Checkpoint& checkpoint,
+                                                     std::optional<size_t>* failed) {
+    return ShapePlanner(schedule, checkpoint, failed).plan(inputShapes);
 }
 
 }  // namespace halyard::engine

@@ -49,9 +49,11 @@ struct ShapedPlan {
 // `inputShapes`, one per graph input, are fully known or absent. INVALID_ARGUMENT if they
 // contradict the graph, or if a node can't do without an absent one; otherwise what the backends
 // say about them. Graphs inside an If or While are planned, too, where the shapes of its inputs are
-// known; what keeps one of them from being planned is an error of the run that takes it.
+// known; what keeps one of them from being planned is an error of the run that takes it. `failed`
+// (null: nobody asks) is told the number of the piece that a backend did not specialise.
 Result<std::shared_ptr<const ShapedPlan>> planShapes(const Schedule& schedule,
                                                      std::span<const MaybeShape> inputShapes,
-                                                     const Checkpoint& checkpoint);
+                                                     const Checkpoint& checkpoint,
+                                                     std::optional<size_t>* failed = nullptr);
 
 }  // namespace halyard::engine

@@ -74,6 +74,11 @@ def run_again_where_pocl_aborts(
 def judge(backends: Sequence[str], cases: Sequence[Case]) -> dict[str, Verdict]:
     results = run_again_where_pocl_aborts(backends, cases)
     assert any(row.backend == "GpuAcc" for result in results for row in result.placement)
+    # The next backend has the right results, too.
+    reasons = [
+        refusal.reason for result in results for row in result.placement for refusal in row.refusals
+    ]
+    assert [reason for reason in reasons if reason.startswith("did not build")] == []
     return {case.name: case.check(result) for case, result in zip(cases, results, strict=True)}
 
 

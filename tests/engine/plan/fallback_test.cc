@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/log.h"
 #include "engine/plan/partition.h"
 #include "tests/engine/graph_building.h"
 #include "tests/engine/plan/fake_backend.h"
@@ -180,6 +181,130 @@ TEST_F(Fallback, IsQuickWithAsManyPiecesAsNodes) {
 }
 
 // What holds of any graph, wherever its nodes fall.
+// Pieces that are not built, at whichever station.
+class PiecesThatFail : public Fallback {
+  protected:
+    void SetUp() override { setLogThreshold(LogLevel::ERROR); }
+    void TearDown() override { setLogThreshold(LogLevel::INFO); }
+
+    static Result<std::shared_ptr<const Program>> build(const Graph& graph,
+                                                        const BackendList& backends,
+                                                        const PlacementRules& rules = {},
+                                                        bool movesPieces = true) {
+        return Program::build(analyzed(graph, backends, rules), backends,
+                              {.movesPieces = movesPieces});
+    }
+    static std::vector<std::string> backendsOf(const Program& program) {
+        std::vector<std::string> names;
+        for (const NodePlacement& placement : program.placement()) {
+            names.push_back(placement.backend);
+        }
+        return names;
+    }
+    static float resultOf(const std::shared_ptr<const Program>& program) {
+        Execution execution = Execution::create(program).value();
+        const Floats x(4, 0.5F);
+        Floats result(4);
+        EXPECT_TRUE(runOnce(execution, {bindInput(x)}, {bindOutput(result)}).ok());
+        return result[3];
+    }
+
+    FakeBackend mBroken{"Broken", {NodeKind::Activate}};
+    const BackendList mBackends = {&mBroken, &mLast};
+};
+
+TEST_F(PiecesThatFail, GoToTheNextBackendAndSayWhy) {
+    const Graph graph = chain("RSRS");
+    const float expected = resultOf(build(graph, {&mLast}).value());
+    for (const int station : {0, 1, 2}) {
+        SCOPED_TRACE(station);
+        mBroken.onCompile = nullptr;
+        mBroken.onFinish = nullptr;
+        mBroken.onSpecialize = nullptr;
+        if (station == 0) {
+            mBroken.onCompile = [](const auto& /*arguments*/) {
+                return internalError("no kernel");
+            };
+        } else if (station == 1) {
+            mBroken.onFinish = [](const auto& /*resources*/) { return internalError("no kernel"); };
+        } else {
+            mBroken.onSpecialize = [](auto /*types*/) { return internalError("no kernel"); };
+        }
+        const auto program = build(graph, mBackends);
+        ASSERT_TRUE(program.ok()) << program.status().toString();
+        EXPECT_EQ(backendsOf(**program), Names(4, "Last"));
+        for (const size_t node : {0, 2}) {
+            const std::vector<NodePlacement::Refusal>& refusals =
+                    (*program)->placement()[node].refusals;
+            ASSERT_EQ(refusals.size(), 1U);
+            EXPECT_EQ(refusals[0].backend, "Broken");
+            EXPECT_EQ(refusals[0].reason, "did not build its piece: Broken: no kernel");
+        }
+        EXPECT_TRUE((*program)->placement()[1].refusals.size() == 1) << "it does not take sums";
+        EXPECT_EQ(resultOf(*program), expected);
+    }
+}
+
+// The others of a backend stay.
+TEST_F(PiecesThatFail, GoAlone) {
+    int compiled = 0;
+    mBroken.onCompile = [&](const auto& /*arguments*/) {
+        return ++compiled == 2 ? internalError("no kernel") : Status();
+    };
+    const auto program = build(chain("RSRSR"), mBackends);
+    ASSERT_TRUE(program.ok()) << program.status().toString();
+    EXPECT_EQ(backendsOf(**program), (Names{"Broken", "Last", "Last", "Last", "Broken"}));
+}
+
+// One that has lost its device is not asked once for each piece.
+TEST_F(PiecesThatFail, TakeTheRestWithThemWhereOneFailsAfterTheOther) {
+    int compiled = 0;
+    mBroken.onCompile = [&](const auto& /*arguments*/) {
+        ++compiled;
+        return internalError("no device");
+    };
+    std::string kinds;
+    for (int i = 0; i < 7; ++i) {
+        kinds += "RS";
+    }
+    const auto program = build(chain(kinds), mBackends);
+    ASSERT_TRUE(program.ok()) << program.status().toString();
+    EXPECT_EQ(backendsOf(**program), Names(14, "Last"));
+    EXPECT_LE(compiled, 4);
+}
+
+TEST_F(PiecesThatFail, OfGraphsInsideGoToo) {
+    mBroken.onCompile = [](const auto& /*arguments*/) { return internalError("no kernel"); };
+    Graph graph;
+    const TensorId condition =
+            graph.addTensor({.type = DataType::BOOL8, .shape = {1}, .quantization = {}});
+    const TensorId x = graph.addTensor(float32({4}));
+    graph.setInputs({condition, x});
+    const NestedGraph nested = {.graph = std::make_shared<const Graph>(chain("RS"))};
+    graph.setOutputs({addNode(graph, If{.then = nested, .otherwise = nested}, {condition, x},
+                              "choice", {4})});
+    const auto program = build(graph, mBackends);
+    ASSERT_TRUE(program.ok()) << program.status().toString();
+    EXPECT_EQ(backendsOf(**program), (Names{"planner", "Last", "Last", "Last", "Last"}));
+}
+
+TEST_F(PiecesThatFail, FailTheModelWhereNobodyElseTakesThemOrMay) {
+    mBroken.onCompile = [](const auto& /*arguments*/) { return internalError("no kernel"); };
+    const Status alone = build(chain("RR"), {&mBroken}).status();
+    EXPECT_EQ(alone.message(), "Broken: no kernel");
+    EXPECT_EQ(build(chain("RR"), mBackends, {.only = {0}}).status().message(), "Broken: no kernel");
+    EXPECT_EQ(build(chain("RR"), mBackends, {}, false).status().message(), "Broken: no kernel");
+}
+
+// Another backend would be short of memory and time, too, and refuse the same shapes.
+TEST_F(PiecesThatFail, FailTheModelForWhatIsNoFaultOfTheBackend) {
+    for (const StatusCode code : {StatusCode::RESOURCE_EXHAUSTED, StatusCode::DEADLINE_EXCEEDED,
+                                  StatusCode::INVALID_ARGUMENT}) {
+        mBroken.onCompile = [&](const auto& /*arguments*/) { return Status(code, "no"); };
+        EXPECT_EQ(build(chain("RS"), mBackends).status().code(), code);
+    }
+}
+
 TEST_F(Fallback, KeepsOrderAndResultsOfRandomGraphs) {
     const uint32_t seed = std::random_device()();
     SCOPED_TRACE("seed " + std::to_string(seed));
