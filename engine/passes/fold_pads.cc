@@ -114,13 +114,22 @@ bool addTo(int32_t& padding, int32_t more) {
     return !__builtin_add_overflow(padding, more, &padding);
 }
 
-// The window over what is padded, as one over what is not. Nothing where extents have to be known
-// but are not.
-std::optional<Window2d> widened(Window2d window, const SpatialPad& pad, const Shape& padded,
+// An extent with what is added to it; unknown where that can't be counted, too.
+int32_t sumOf(int32_t extent, const Padding& padding) {
+    int32_t sum = extent;
+    return extent != kUnknownDimension && addTo(sum, padding.before) && addTo(sum, padding.after)
+                   ? sum
+                   : kUnknownDimension;
+}
+
+// The window over what is padded, as one over x, which is not. Nothing where extents have to be
+// known but are not: only those of x count. What a graph says of the padded tensor may be more, but
+// a run finds x's, which may be 0: SAME over nothing is nothing, and explicit padding refuses it.
+std::optional<Window2d> widened(Window2d window, const SpatialPad& pad, const Shape& x,
                                 int32_t filterH, int32_t filterW) {
     if (window.padding == PaddingScheme::SAME) {
-        const Result<ResolvedWindow> resolved =
-                resolveWindow(window, padded[1], padded[2], filterH, filterW);
+        const Result<ResolvedWindow> resolved = resolveWindow(
+                window, sumOf(x[1], pad.height), sumOf(x[2], pad.width), filterH, filterW);
         if (!resolved.ok() || resolved->outputH == kUnknownDimension ||
             resolved->outputW == kUnknownDimension) {
             return std::nullopt;
@@ -165,7 +174,7 @@ class FoldPads : public Rule {
         const std::optional<SpatialPad> spatial = spatialPadOf(from(), *pad);
         if (!spatial.has_value() || x.type != padded.type ||
             !(x.quantization == padded.quantization) || !padded.shape.hasKnownRank() ||
-            padded.shape.rank() != 4 || !widen(node, *pad, *spatial, padded.shape)) {
+            padded.shape.rank() != 4 || !widen(node, *pad, *spatial, x.shape)) {
             return false;
         }
         node.inputs[0] = pad->inputs[0];
@@ -188,26 +197,27 @@ class FoldPads : public Rule {
         return weights.isConstant() && areFinite(weights.type.type, weights.constant.bytes);
     }
 
-    bool widen(Node& node, const Node& pad, const SpatialPad& spatial, const Shape& padded) const {
+    bool widen(Node& node, const Node& pad, const SpatialPad& spatial, const Shape& x) const {
         if (auto* pool = std::get_if<Pool2d>(&node.descriptor)) {
-            return pool->function == Pool2d::Function::MAX &&
+            // Of nothing there is no maximum, but of what a Pad adds to it.
+            return pool->function == Pool2d::Function::MAX && x[1] > 0 && x[2] > 0 &&
                    addsTheSmallest(from(), uses(), pad) &&
-                   widen(pool->window, spatial, padded, pool->filterH, pool->filterW);
+                   widen(pool->window, spatial, x, pool->filterH, pool->filterW);
         }
         const Shape& filter = typeOf(node.inputs[1]).shape;
         if (!addsZeros(from(), pad) || !filter.hasKnownRank() || filter.rank() != 4) {
             return false;
         }
         if (auto* convolution = std::get_if<Conv2d>(&node.descriptor)) {
-            return widen(convolution->window, spatial, padded, filter[1], filter[2]);
+            return widen(convolution->window, spatial, x, filter[1], filter[2]);
         }
         auto* depthwise = std::get_if<DepthwiseConv2d>(&node.descriptor);
-        return widen(depthwise->window, spatial, padded, filter[1], filter[2]);
+        return widen(depthwise->window, spatial, x, filter[1], filter[2]);
     }
 
-    static bool widen(Window2d& window, const SpatialPad& spatial, const Shape& padded,
-                      int32_t filterH, int32_t filterW) {
-        const std::optional<Window2d> wider = widened(window, spatial, padded, filterH, filterW);
+    static bool widen(Window2d& window, const SpatialPad& spatial, const Shape& x, int32_t filterH,
+                      int32_t filterW) {
+        const std::optional<Window2d> wider = widened(window, spatial, x, filterH, filterW);
         if (wider.has_value()) {
             window = *wider;
         }

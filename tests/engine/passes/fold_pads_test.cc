@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "engine/backends/cpu/cpu_acc.h"
+#include "engine/graph/text.h"
 #include "tests/engine/passes/pass_testing.h"
 
 namespace halyard::engine::pass_test {
@@ -165,6 +167,128 @@ TEST(FoldPads, StaysWhereItCountsForAPooling) {
                       .nodes()
                       .size(),
               2U);
+}
+
+// Of a graph whose inputs have these shapes when it runs: the status, and what came out.
+struct Outcome {
+    StatusCode code = StatusCode::OK;
+    std::vector<Shape> shapes;
+    std::vector<uint8_t> bytes;
+    bool operator==(const Outcome&) const = default;
+};
+
+Outcome runWith(const Graph& graph, const Shape& shape, const Backend& backend) {
+    Execution execution =
+            Execution::create(Program::build(graph, {&backend}, nullptr).value()).value();
+    TensorType type = graph.tensor(graph.inputs()[0]).type;
+    type.shape = shape;
+    const std::vector<uint8_t> x(*type.byteSize(), 1);
+    Outcome outcome;
+    outcome.bytes.resize(4096);
+    const InputBinding input = {.bytes = x, .shape = shape};
+    const OutputBinding output = {.bytes = outcome.bytes};
+    ExecutionReport report;
+    outcome.code = execution.run(std::span(&input, 1), std::span(&output, 1), {}, &report).code();
+    if (outcome.code == StatusCode::OK) {
+        outcome.shapes = {report.outputs[0].shape};
+    } else {
+        outcome.bytes.clear();
+    }
+    return outcome;
+}
+
+// What a graph says of a tensor inside holds of no run.
+TEST(FoldPads, TakesNoExtentForKnownThatItsInputLeavesOpen) {
+    TestGraph test;
+    const TensorId x = test.input(floatType({1, 1, kUnknownDimension, 1}));
+    const TensorId padded =
+            test.node(Pad(), {x, test.paddings({0, 0, 1, 0, 0, 0, 0, 0}), kNoTensor});
+    test.graph().mutableTensor(padded).type.shape = {1, 2, 3, 1};
+    const TensorId y = test.node(
+            Conv2d{.window = {.padding = PaddingScheme::SAME}},
+            {padded, test.constant(floatType({1, 1, 1, 1})), test.constant(floatType({1}))});
+    test.graph().mutableTensor(y).type.shape = Shape::unknownRank();
+    const Graph before = test.build({y});
+    const Graph graph = after(foldPads, before);
+    const std::unique_ptr<const Backend> backend = makeCpuRef();
+    for (const int32_t extent : {0, 3}) {
+        EXPECT_EQ(runWith(graph, {1, 1, extent, 1}, *backend),
+                  runWith(before, {1, 1, extent, 1}, *backend))
+                << extent;
+    }
+}
+
+// Whether the window is, over what is known of what is padded.
+bool isLegal(const Shape& shape, const std::vector<int32_t>& paddings, const Window2d& window,
+             int32_t size, bool pools) {
+    const auto fits = [&](size_t axis, int32_t around) {
+        return shape[axis] == kUnknownDimension || window.padding == PaddingScheme::SAME ||
+               shape[axis] + paddings[2 * axis] + paddings[2 * axis + 1] + around >= size;
+    };
+    return fits(1, window.top) && fits(2, window.right) && (!pools || window.top < size);
+}
+
+// What is left open may turn out to be nothing: SAME gives nothing of that, and a Pad makes
+// something of it.
+TEST(FoldPads, LeavesWhatARunFindsOfOpenExtents) {
+    const std::vector<int32_t> someWhere[] = {{0, 0, 1, 0, 0, 0, 0, 0},
+                                              {0, 0, 0, 0, 1, 0, 0, 0},
+                                              {0, 0, 1, 1, 1, 1, 0, 0},
+                                              {0, 0, 0, 2, 0, 0, 0, 0},
+                                              {0, 0, 0, 0, 0, 0, 0, 0}};
+    const Shape open[] = {{1, 1, kUnknownDimension, 1},
+                          {1, kUnknownDimension, 1, 1},
+                          {1, kUnknownDimension, kUnknownDimension, 1},
+                          {kUnknownDimension, 2, 2, 1}};
+    const Window2d windows[] = {{.padding = PaddingScheme::SAME},
+                                {.padding = PaddingScheme::SAME, .strideH = 2, .strideW = 2},
+                                {.padding = PaddingScheme::VALID},
+                                {.padding = PaddingScheme::EXPLICIT, .top = 1, .right = 1}};
+    const std::unique_ptr<const Backend> backends[] = {makeCpuRef(), makeCpuAcc()};
+    for (const auto& paddings : someWhere) {
+        for (const Shape& shape : open) {
+            for (const Window2d& window : windows) {
+                for (const int32_t size : {1, 2}) {
+                    for (const bool pools : {false, true}) {
+                        if (!isLegal(shape, paddings, window, size, pools)) {
+                            continue;
+                        }
+                        TestGraph test;
+                        const TensorId x = test.input(
+                                typeOf(pools ? DataType::QUANT8_ASYMM : DataType::FLOAT32, shape,
+                                       pools ? 0.5F : 0.0F, 0));
+                        const TensorId padded =
+                                test.node(Pad(), {x, test.paddings(paddings), kNoTensor});
+                        const TensorId y =
+                                pools ? test.node(Pool2d{.function = Pool2d::Function::MAX,
+                                                         .window = window,
+                                                         .filterH = size,
+                                                         .filterW = size},
+                                                  {padded})
+                                      : test.node(Conv2d{.window = window},
+                                                  {padded,
+                                                   test.constant(floatType({1, size, size, 1})),
+                                                   test.constant(floatType({1}))});
+                        const Graph before = test.build({y});
+                        const Graph graph = after(foldPads, before);
+                        for (int32_t extent = 0; extent < 4; ++extent) {
+                            Shape run = shape;
+                            for (size_t axis = 0; axis < run.rank(); ++axis) {
+                                run[axis] = run[axis] == kUnknownDimension ? extent : run[axis];
+                            }
+                            for (const auto& backend : backends) {
+                                const Outcome outcome = runWith(graph, run, *backend);
+                                const Outcome expected = runWith(before, run, *backends[0]);
+                                EXPECT_EQ(outcome.code, expected.code) << run.toString() << "\n"
+                                                                       << toText(before);
+                                EXPECT_EQ(outcome.shapes, expected.shapes) << toText(before);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 }  // namespace
