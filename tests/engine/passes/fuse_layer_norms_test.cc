@@ -159,6 +159,33 @@ TEST(FuseLayerNorms, MakesOneNodeOfTheOrdersThatConvertersWrite) {
     }
 }
 
+// docs/numerics.md: the one node counts, which keeps in float32 what several would store.
+TEST(FuseLayerNorms, NormalisesWhatHasSquaresBeyondFloat16) {
+    for (const bool isDivided : {false, true}) {
+        LayerNormGraph norm({.type = DataType::FLOAT16,
+                             .shape = {1, 20},
+                             .hasGamma = false,
+                             .hasBeta = false,
+                             .isDivided = isDivided});
+        const Graph before = norm.build();
+        const Graph graph = after(fuseLayerNorms, before);
+        ASSERT_EQ(kindsOf(graph), Kinds{"LayerNormalize"});
+        std::vector<float> x(20, 1000.0F);
+        for (size_t i = 1; i < x.size(); i += 2) {
+            x[i] = -1000.0F;
+        }
+        const Values input = ref_test::halves({1, 20}, x);
+        // The mean of infinities is infinite, and all is nothing beside that.
+        for (const double value : ref_test::stored(runGraph(before, {input})[0])) {
+            EXPECT_EQ(value, 0);
+        }
+        const std::vector<double> fused = ref_test::stored(runGraph(graph, {input})[0]);
+        for (size_t i = 0; i < fused.size(); ++i) {
+            EXPECT_EQ(fused[i], i % 2 == 0 ? 1 : -1);
+        }
+    }
+}
+
 TEST(FuseLayerNorms, NeedsNoWeights) {
     EXPECT_TRUE(becomesOne({.hasGamma = false}));
     EXPECT_TRUE(becomesOne({.hasBeta = false}));
