@@ -60,6 +60,7 @@ Status take(const BackendOption& option, GpuSettings& settings) {
     constexpr std::array<std::string_view, 2> kCompilers = {"apart", "inside"};
     constexpr std::array<std::string_view, 2> kModes = {"use", "update"};
     constexpr std::array<std::string_view, 3> kLevels = {"rapid", "normal", "exhaustive"};
+    constexpr std::array<std::string_view, 2> kKinds = {"own", "gpu"};
     if (option.name == "device") {
         settings.choice.device = option.value;
     } else if (option.name == "library") {
@@ -70,6 +71,9 @@ Status take(const BackendOption& option, GpuSettings& settings) {
         constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
         HALYARD_ASSIGN_OR_RETURN(const size_t isOn, wordOf(option, kSwitch));
         settings.choice.keepsSeries = isOn == 1;
+    } else if (option.name == "kind") {
+        HALYARD_ASSIGN_OR_RETURN(const size_t kind, wordOf(option, kKinds));
+        settings.choice.asGpu = kind == 1;
     } else if (option.name == "profiling") {
         if (option.value != "on" && option.value != "off") {
             return invalidArgument("GpuAcc's profiling is \"on\" or \"off\", not \"" +
@@ -107,8 +111,9 @@ constexpr std::array kBackends = {
         BackendRow{.name = "CpuAcc", .open = openCpuAcc, .options = "features"},
         BackendRow{.name = "GpuAcc",
                    .open = openGpuAcc,
-                   .options = "compiler,cuda,device,library,profiling,series,tuning-file,tuning-"
-                              "level,tuning-mode"},
+                   .options =
+                           "compiler,cuda,device,kind,library,profiling,series,tuning-file,tuning-"
+                           "level,tuning-mode"},
 };
 
 bool isAmong(std::string_view list, std::string_view name) {

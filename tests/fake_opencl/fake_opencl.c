@@ -14,7 +14,13 @@
 
 #include "tests/fake_opencl/from_outside.h"
 
+#ifdef FOR_LOADERS
+/* As a vendor's library that only a loader is to use (cl_khr_icd): its functions are found by way
+ * of a platform. */
+#include <CL/cl_icd.h>
+#else
 #pragma GCC visibility push(default)
+#endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char failing[64];
@@ -256,8 +262,16 @@ static void begin(struct command* command, cl_bool blocks) {
         return code_;                        \
     }
 
+#ifdef FOR_LOADERS
+static cl_icd_dispatch functions;
+/* Of every object of such a library this is the first. */
+static struct {
+    const cl_icd_dispatch* functions;
+} the_platform = {&functions}, the_device = {&functions};
+#else
 static int the_platform;
 static int the_device;
+#endif
 
 cl_int clGetPlatformIDs(cl_uint count, cl_platform_id* platforms, cl_uint* found) {
     FAILS(clGetPlatformIDs)
@@ -304,7 +318,11 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, vo
     cl_ulong number = 0;
     switch (what) {
         case CL_DEVICE_NAME:
+#ifdef IS_A_PROCESSOR
+            text = "Fake processor";
+#else
             text = "Fake GPU";
+#endif
             break;
         case CL_DRIVER_VERSION:
             text = "7";
@@ -316,7 +334,11 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, vo
             text = "OpenCL C 1.2 fake";
             break;
         case CL_DEVICE_TYPE:
+#ifdef IS_A_PROCESSOR
+            number = CL_DEVICE_TYPE_CPU;
+#else
             number = CL_DEVICE_TYPE_GPU;
+#endif
             break;
         case CL_DEVICE_MAX_WORK_GROUP_SIZE:
         case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
@@ -650,3 +672,13 @@ cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t si
     const cl_ulong time = what == CL_PROFILING_COMMAND_END ? 5000 : 1000;
     return tell(&time, sizeof time, size, to, needed);
 }
+
+#ifdef FOR_LOADERS
+/* The one function of such a library that can be found by name. */
+__attribute__((visibility("default"))) void* clGetExtensionFunctionAddress(const char* name) {
+#define HALYARD_OPENCL_FUNCTION(function) functions.function = &function;
+#include "engine/backends/gpu/opencl/functions.inc"
+#undef HALYARD_OPENCL_FUNCTION
+    return strcmp(name, "clIcdGetPlatformIDsKHR") == 0 ? (void*)&clGetPlatformIDs : NULL;
+}
+#endif

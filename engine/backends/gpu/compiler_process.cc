@@ -185,10 +185,10 @@ std::pair<pid_t, int> forkWith(const char* name, Work work) {
 
 // Whether there is such a library, as a process that ends at once finds it: this one is to load
 // nothing.
-bool loadsElsewhere(const std::string& library) {
+bool loadsElsewhere(const OpenClPaths& paths) {
     const pid_t pid = fork();
     if (pid == 0) {
-        _exit(OpenCl::load(library).ok() ? 0 : 1);
+        _exit(OpenCl::loadsAny(paths) ? 0 : 1);
     }
     int status = 0;
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -293,7 +293,7 @@ Result<std::unique_ptr<CompilerProcess>> CompilerProcess::start(const DeviceChoi
         // What is sent to the driver's group, to stop it or to end it, is not meant for it.
         setsid();
         begin(other.get(), "opencl keeper");
-        const uint8_t isNeeded = loadsElsewhere(choice.library) ? 1 : 0;
+        const uint8_t isNeeded = loadsElsewhere(choice.paths()) ? 1 : 0;
         sendAll(kSocket, &isNeeded, sizeof isNeeded);
         if (isNeeded == 0) {
             _exit(0);

@@ -50,7 +50,7 @@ struct DeviceFacts {
 };
 
 struct DeviceChoice {
-    std::string library;  // a path or name; empty: the usual ones
+    std::string library;  // a path or name; empty: wherever it is looked for
     std::string device;   // a number in the order of the list, or part of a name; empty: the best
     // "on", "off", or a path or name of CUDA's library; empty: where NVIDIA's device has it.
     std::string cuda = {};
@@ -59,8 +59,16 @@ struct DeviceChoice {
     bool keepsSeries = false;
     // Tiles where they fit, on processors as well: for tests.
     bool tilesAnywhere = false;
+    // A processor is gone about as a GPU, with memory of its own: for tests.
+    bool asGpu = false;
     // The same with the device's instructions for matrices, as other ones.
     bool emulatesMatrices = false;
+    // Where no library is named.
+    OpenClPaths searched = OpenClPaths::usual();
+
+    OpenClPaths paths() const {
+        return library.empty() ? searched : OpenClPaths{.loaders = {library}, .vendors = {}};
+    }
 };
 
 // A device and a context on it. Immutable but for its loss, thread-safe; shared by all that lives

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -49,6 +48,10 @@ bool isWindowOf(const Graph& graph, const Node& first, const Node& node, TensorI
     }
     const TensorType& x = graph.tensor(first.inputs[0]).type;
     const TensorType& expanded = graph.tensor(result).type;
+    // A stage may have given the pixels another order of rows.
+    if (expanded.shape != graph.tensor(first.outputs[0]).type.shape) {
+        return false;
+    }
     const TensorType& output = graph.tensor(node.outputs[0]).type;
     const Shape& filter = graph.tensor(first.inputs[1]).type.shape;
     const Shape& window = graph.tensor(node.inputs[1]).type.shape;
@@ -244,6 +247,17 @@ class SiblingFinder {
     }
 
   private:
+    // Products with what is fused with each, one behind the other.
+    struct Siblings {
+        FusedNodes nodes;
+        std::vector<size_t> ends;  // what makes the result of each
+
+        void add(const FusedNodes& product) {
+            nodes.insert(nodes.end(), product.begin(), product.end());
+            ends.push_back(product.back());
+        }
+    };
+
     const Node& nodeAt(size_t position) const { return mGraph.node(mPiece.nodes[position]); }
     void stand(const FusedNodes& nodes) {
         for (const size_t node : nodes) {
@@ -254,24 +268,24 @@ class SiblingFinder {
     void joinSome(const std::vector<size_t>& products) {
         std::vector<bool> isJoined(products.size(), false);
         for (size_t i = 0; i < products.size(); ++i) {
-            FusedNodes all = fusedWith(products[i]);
-            size_t siblings = 1;
+            Siblings all;
+            all.add(fusedWith(products[i]));
             const size_t end = std::min(products.size(), i + kNearSiblings);
-            for (size_t j = i + 1; !isJoined[i] && j < end && siblings < kMostSiblings; ++j) {
-                FusedNodes more = all;
-                std::ranges::copy(fusedWith(products[j]), std::back_inserter(more));
+            for (size_t j = i + 1; !isJoined[i] && j < end && all.ends.size() < kMostSiblings;
+                 ++j) {
+                Siblings more = all;
+                more.add(fusedWith(products[j]));
                 if (isJoined[j] || !areSiblings(nodeAt(products[i]), nodeAt(products[j])) ||
                     !standsBeforeReaders(more)) {
                     continue;
                 }
                 all = std::move(more);
-                ++siblings;
                 isJoined[j] = true;
                 mFused.erase(products[j]);
             }
-            if (siblings > 1) {
-                stand(all);
-                mFused[products[i]] = std::move(all);
+            if (all.ends.size() > 1) {
+                stand(all.nodes);
+                mFused[products[i]] = std::move(all.nodes);
             }
         }
     }
@@ -290,14 +304,17 @@ class SiblingFinder {
                isAlike(a.inputs[2], b.inputs[2]) &&
                mGraph.tensor(a.outputs[0]).type.type == mGraph.tensor(b.outputs[0]).type.type;
     }
-    bool standsBeforeReaders(const FusedNodes& nodes) const {
+    // Whether whoever reads a result comes behind all of them, and is none of them: they are
+    // computed side by side, so that none may wait for another.
+    bool standsBeforeReaders(const Siblings& siblings) const {
+        const FusedNodes& nodes = siblings.nodes;
         const size_t place = std::ranges::max(nodes);
-        for (const size_t node : nodes) {
-            for (const TensorId output : nodeAt(node).outputs) {
-                const auto [begin, end] = mReaders.equal_range(output);
-                for (auto reader = begin; reader != end; ++reader) {
-                    if (mStandsAt[reader->second] <= place &&
-                        std::ranges::find(nodes, reader->second) == nodes.end()) {
+        for (const size_t end : siblings.ends) {
+            for (const TensorId result : nodeAt(end).outputs) {
+                const auto [begin, last] = mReaders.equal_range(result);
+                for (auto reader = begin; reader != last; ++reader) {
+                    if (mStandsAt[reader->second] <= place ||
+                        std::ranges::find(nodes, reader->second) != nodes.end()) {
                         return false;
                     }
                 }

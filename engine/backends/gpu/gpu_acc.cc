@@ -107,7 +107,7 @@ Result<std::unique_ptr<const Backend>> makeGpuAcc(const GpuSettings& settings) {
     std::vector<std::unique_ptr<gpu::CompilerProcess>> compilers;
     // What a vendor's library has started in this process would not be there in a fork of it.
     if (settings.compilesApart && Library::canOpenAny() &&
-        !gpu::OpenCl::isLoaded(settings.choice.library)) {
+        !gpu::OpenCl::isLoaded(settings.choice.paths())) {
         compilers = startCompilers(settings);
     }
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const gpu::Device> device,

@@ -24,6 +24,7 @@ class VendorLibrary {
     }
     // Whether all were there; UNAVAILABLE names one that was not, and the library is closed.
     Status finish();
+    bool isComplete() const { return mMissing.empty(); }
 
   private:
     VendorLibrary(std::string path, void* handle);

@@ -30,6 +30,7 @@ OPENCL = (
     "/vendor/lib64/libPVROCL.so",
     "/vendor/lib64/egl/libGLES_mali.so",
     "/vendor/lib64/libGLES_mali.so",
+    "/vendor/lib64/libOpenCL_adreno.so",
     "/odm/lib64/libOpenCL.so",
     "/system/vendor/lib64/libOpenCL.so",
     "/system/lib64/libOpenCL.so",

@@ -352,7 +352,8 @@ TEST_F(GpuAccOnAFailingCompiler, IsKeptByNobodyWhereThereIsNoLibrary) {
     EXPECT_EQ(start("/nowhere/libOpenCL.so"), nullptr);
     EXPECT_EQ(start("libm.so.6"), nullptr) << "which is another library";
     EXPECT_NE(start(mLibrary), nullptr);
-    EXPECT_FALSE(gpu::OpenCl::isLoaded(mLibrary)) << "here, nothing is loaded";
+    EXPECT_FALSE(gpu::OpenCl::isLoaded({.loaders = {mLibrary}, .vendors = {}}))
+            << "here, nothing is loaded";
 }
 
 TEST_F(GpuAccOnAFailingCompiler, OutlivesOneThatDies) {

@@ -142,6 +142,20 @@ TEST(GpuAccFusionFinding, LeavesMeansThatAreNotOfPictures) {
     EXPECT_EQ(shaped.together(), 2u) << "the reshape alone";
 }
 
+// Tiles of pixels are of the convolution's own rows.
+TEST(GpuAccFusionFinding, LeavesWindowsOverPixelsInOtherRows) {
+    const DepthwiseConv2d window = {.window = {.padding = PaddingScheme::SAME}};
+    Pictures straight(DataType::FLOAT32, {1, 14, 14, 16}, {48, 1, 1, 16});
+    straight.add(window, {straight.result, straight.tensor({1, 3, 3, 48}), straight.tensor({48})},
+                 {1, 14, 14, 48});
+    EXPECT_EQ(straight.together(), 2u);
+    Pictures shaped(DataType::FLOAT32, {1, 14, 14, 16}, {48, 1, 1, 16});
+    const TensorId other =
+            shaped.add(Reshape(), {shaped.result, shaped.list({1, 7, 28, 48})}, {1, 7, 28, 48});
+    shaped.add(window, {other, shaped.tensor({1, 3, 3, 48}), shaped.tensor({48})}, {1, 7, 28, 48});
+    EXPECT_EQ(shaped.together(), 2u) << "the reshape alone";
+}
+
 TEST(GpuAccFusionFinding, LeavesMeansOfWhatOthersRead) {
     Pictures read = last();
     read.add(kWhole, {read.result}, {1, 1, 1, 1280});

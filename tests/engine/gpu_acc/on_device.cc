@@ -110,6 +110,7 @@ std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<siz
                                    .device = named != nullptr ? named : "pthread",
                                    .keepsSeries = products.byTiles,
                                    .tilesAnywhere = products.byTiles,
+                                   .asGpu = products.asGpu,
                                    // A device that is named has its own.
                                    .emulatesMatrices = products.emulates && named == nullptr},
                         // Both ways; once OpenCL is loaded there is one.

@@ -37,11 +37,14 @@ struct Products {
     int form = -1;          // of tiles: this one, or the best
     bool emulates = false;  // instructions for matrices, by what PoCL has
     bool isStrict = false;  // float32 is not rounded for them
+    bool asGpu = false;     // all that GPUs are gone about as
 
     static const Products BY_TILES;
     static const Products BY_ELEMENTS;
     static const Products BY_MATRICES;
     static const Products BY_COPIES;
+    static const Products AS_GPU;
+    static const Products AS_LARGE_GPU;
     auto operator<=>(const Products&) const = default;
 };
 inline constexpr Products Products::BY_TILES = {.byTiles = true};
@@ -49,6 +52,9 @@ inline constexpr Products Products::BY_ELEMENTS = {};
 inline constexpr Products Products::BY_MATRICES = {.byTiles = true, .emulates = true};
 inline constexpr Products Products::BY_COPIES = {
         .byTiles = true, .emulates = true, .isStrict = true};
+inline constexpr Products Products::AS_GPU = {.byTiles = true, .asGpu = true};
+inline constexpr Products Products::AS_LARGE_GPU = {
+        .byTiles = true, .emulates = true, .asGpu = true};
 // As many as a process has devices for; beyond the last it is the last again.
 inline constexpr int kTileForms = 8;
 
