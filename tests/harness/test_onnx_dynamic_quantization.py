@@ -186,3 +186,45 @@ def test_says_that_it_is_computed_in_other_numbers(tmp_path: Path) -> None:
     assert "FULLY_CONNECTED" in operations(conversion)
     plain = tmp_path / "plain.onnx"
     assert read(plain).notes == ()
+
+
+def lstm(direction: str, *, per_channel: bool, unsigned: bool, folder: Path) -> Path:
+    """As the quantiser writes it of an LSTM."""
+    count = 2 if direction == "bidirectional" else 1
+    g = Graph(7)
+    x = g.input("x", (6, 2, 5))
+    given = [x, g.weights(count, 32, 5, scale=0.4), g.weights(count, 32, 8, scale=0.4)]
+    given.append(g.weights(count, 64, scale=0.4))
+    y, h, c = g.ops("LSTM", *given, outputs=3, hidden_size=8, direction=direction)
+    plain, path = folder / "plain.onnx", folder / "model.onnx"
+    plain.write_bytes(g.model(y, h, c).SerializeToString())
+    types = quantization.QuantType
+    quantization.quantize_dynamic(
+        plain,
+        path,
+        per_channel=per_channel,
+        weight_type=types.QUInt8 if unsigned else types.QInt8,
+    )
+    return path
+
+
+@pytest.mark.parametrize("unsigned", [False, True])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_lstm_of_the_dynamic_quantiser_differs_by_its_rounding_alone(
+    direction: str, per_channel: bool, unsigned: bool, tmp_path: Path
+) -> None:
+    path = lstm(direction, per_channel=per_channel, unsigned=unsigned, folder=tmp_path)
+    kinds = [node.op_type for node in onnx_package.load(path).graph.node]
+    assert kinds == ["DynamicQuantizeLSTM"]
+    conversion = read(path)
+    assert [each.text() for each in conversion.unmapped] == []
+    assert "are not rounded to 8 bits" in conversion.notes[0]
+    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" in operations(conversion)
+    inputs = inputs_for(conversion.inputs)
+    for wanted, found in zip(original(path, inputs), converted(conversion, inputs), strict=True):
+        assert np.abs(wanted - found).max() < 0.02
+    # It is the LSTM of the dequantised weights, which are a step of 8 bits from the plain ones.
+    plain = tmp_path / "plain.onnx"
+    for wanted, found in zip(original(plain, inputs), converted(conversion, inputs), strict=True):
+        assert np.abs(wanted - found).max() < 0.02

@@ -17,7 +17,7 @@ from halyard.model import Conversion, HostPart, NnapiPart, Source, TensorInfo, U
 from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import OpenDimensions
 from halyard.onnx.graph import packed
-from halyard.onnx.reading.dynamic_quantization import with_real_products
+from halyard.onnx.reading.dynamic_quantization import with_real_numbers
 from halyard.onnx.reading.file import model_of
 from halyard.onnx.reading.input_ranges import ranges_of
 from halyard.onnx.reading.mapper import Mapper
@@ -34,7 +34,7 @@ FORMAT = "ONNX"
 @np.errstate(all="ignore")
 def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     """HalyardError for what is no ONNX file, or has values of unknown shape at its ends."""
-    model, notes = with_real_products(model_of(content, path))
+    model, notes = with_real_numbers(model_of(content, path))
     try:
         network = network_of(model, options.shapes)
         network.refused = refusals(network, OPERATORS)

@@ -22,6 +22,7 @@ from halyard.onnx.reading.arithmetic import Arithmetic
 from halyard.onnx.reading.elementwise import operands
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.quantized_lstm import with_real_lstms
 from halyard.proto import halyard_pb2 as pb
 
 _PRODUCTS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
@@ -128,8 +129,14 @@ def _zero_point(node: NodeProto) -> str:
     return node.input[3] if len(node.input) > 3 else ""
 
 
-def with_real_products(model: ModelProto) -> tuple[ModelProto, list[str]]:
-    """The model with products of real numbers in their places, and what is to be said of it."""
+def with_real_numbers(model: ModelProto) -> tuple[ModelProto, list[str]]:
+    """The model with operators of real numbers in their places, and what is to be said of it."""
+    model, notes = _with_real_products(model)
+    model, more = with_real_lstms(model)
+    return model, [*notes, *more]
+
+
+def _with_real_products(model: ModelProto) -> tuple[ModelProto, list[str]]:
     rewriting = _Rewriting(model)
     found = [each for node in model.graph.node if (each := rewriting.product(node)) is not None]
     if not found:

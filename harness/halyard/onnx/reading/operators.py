@@ -22,6 +22,7 @@ from halyard.onnx.reading import (
     normalizing,
     pooling,
     quantizing,
+    recurrent,
     reductions,
     reshaping,
     resizing,
@@ -94,6 +95,10 @@ _RESIZE = (
         antialias=only(0, why="it smooths what it makes smaller, which NNAPI does not"),
     ),
 )
+
+_RECURRENT = ("activations", "clip", "direction", "hidden_size")
+# Of activations that NNAPI's sequences have not.
+_OF_ACTIVATIONS = ("activation_alpha", "activation_beta")
 
 OPERATORS: Mapping[str, Operator] = {
     # Element by element.
@@ -214,6 +219,62 @@ OPERATORS: Mapping[str, Operator] = {
             ignores=["storage_order"],
         ),
         since(10, 11, 12, 22, reads=["ceil_mode", *_WINDOW], ignores=["storage_order"]),
+    ),
+    "GRU": operator(
+        recurrent.gru,
+        since(
+            3,
+            inputs=6,
+            outputs=2,
+            reads=[*_RECURRENT, "linear_before_reset"],
+            ignores=[*_OF_ACTIVATIONS, "output_sequence"],
+        ),
+        since(
+            7,
+            inputs=6,
+            outputs=2,
+            reads=[*_RECURRENT, "linear_before_reset"],
+            ignores=_OF_ACTIVATIONS,
+        ),
+        since(
+            14,
+            22,
+            inputs=6,
+            outputs=2,
+            reads=[*_RECURRENT, "layout", "linear_before_reset"],
+            ignores=_OF_ACTIVATIONS,
+        ),
+    ),
+    "LSTM": operator(
+        recurrent.lstm,
+        since(
+            1,
+            inputs=8,
+            outputs=3,
+            reads=[*_RECURRENT, "input_forget"],
+            ignores=[*_OF_ACTIVATIONS, "output_sequence"],
+        ),
+        since(7, inputs=8, outputs=3, reads=[*_RECURRENT, "input_forget"], ignores=_OF_ACTIVATIONS),
+        since(
+            14,
+            22,
+            inputs=8,
+            outputs=3,
+            reads=[*_RECURRENT, "input_forget", "layout"],
+            ignores=_OF_ACTIVATIONS,
+        ),
+    ),
+    "RNN": operator(
+        recurrent.rnn,
+        since(
+            1,
+            inputs=6,
+            outputs=2,
+            reads=_RECURRENT,
+            ignores=[*_OF_ACTIVATIONS, "output_sequence"],
+        ),
+        since(7, inputs=6, outputs=2, reads=_RECURRENT, ignores=_OF_ACTIVATIONS),
+        since(14, 22, inputs=6, outputs=2, reads=[*_RECURRENT, "layout"], ignores=_OF_ACTIVATIONS),
     ),
     # 8 bits.
     "DequantizeLinear": operator(

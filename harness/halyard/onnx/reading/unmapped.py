@@ -13,14 +13,11 @@ _COUNTED = "how much it gives depends on the values that it reads, which NNAPI h
 
 REASONS: Mapping[str, str] = {
     "ConvInteger": _WHOLE,
-    "GRU": "NNAPI has no recurrent operation with these gates, and none is composed",
     "If": _NOT_WRITTEN.format("IF"),
     "Loop": _NOT_WRITTEN.format("WHILE"),
-    "LSTM": _NOT_WRITTEN.format("UNIDIRECTIONAL_SEQUENCE_LSTM"),
     "MatMulInteger": _WHOLE,
     "NonMaxSuppression": _COUNTED,
     "NonZero": _COUNTED,
-    "RNN": _NOT_WRITTEN.format("UNIDIRECTIONAL_SEQUENCE_RNN"),
     "RandomNormal": "NNAPI draws no numbers of that distribution",
     "RandomNormalLike": "NNAPI draws no numbers of that distribution",
     "RandomUniform": "NNAPI draws no numbers of that distribution",
