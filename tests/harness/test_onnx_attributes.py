@@ -398,6 +398,18 @@ def test_pooling_whose_last_window_is_none_has_fewer(tmp_path: Path) -> None:
     check(Case(17, build, [x], x[:, :, :1, :1]), tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["AveragePool", "Conv"])
+def test_window_larger_than_its_image_is_left_to_the_host(kind: str, tmp_path: Path) -> None:
+    def build(g: Graph) -> str:
+        x = g.input("x", (1, 1, 2, 1))
+        if kind == "Conv":
+            return g.op("Conv", x, g.weights(1, 1, 3, 1), strides=[2, 1])
+        return g.op("AveragePool", x, kernel_shape=[3, 1], strides=[2, 1], count_include_pad=1)
+
+    conversion, _ = conversion_of(Case(17, build, []), tmp_path)
+    assert [each.reason for each in conversion.unmapped] == ["its window is larger than its image"]
+
+
 @pytest.mark.parametrize("automatic", ["SAME_UPPER", "SAME_LOWER", "VALID"])
 @pytest.mark.parametrize("counting", [0, 1])
 def test_automatic_padding_agrees_with_onnx_runtime(
@@ -665,6 +677,28 @@ def test_reals_become_int64_on_the_host(tmp_path: Path) -> None:
     x = np.array([1e10, -3e9, 1.5], "f4")
     build = lambda g: g.op("Cast", g.input("x", (3,)), to=INT64)  # noqa: E731
     check(Case(13, build, [x], x.astype("i8"), mapped=False), tmp_path)
+
+
+def test_what_reads_int64_beyond_32_bits_is_left_to_the_host_as_well(tmp_path: Path) -> None:
+    """It would not come into NNAPI's part."""
+
+    def build(g: Graph) -> str:
+        wide = g.op("Mul", g.input("x", (3,), INT64), g.ints(2))
+        return g.op("Reshape", wide, g.ints(3, 1))
+
+    case = Case(13, build, [WIDE], (WIDE * 2)[:, None], mapped=False)
+    assert len(check(case, tmp_path).unmapped) == 2
+
+
+def test_places_that_the_host_computed_are_taken(tmp_path: Path) -> None:
+    """They are within the table, or the file would not run at all."""
+    table, x = floats(5, 3), np.array([1.5, -2.25, 4.0], "f4")
+
+    def build(g: Graph) -> str:
+        return g.op("Gather", g.constant(table), g.op("Cast", g.input("x", (3,)), to=INT64))
+
+    conversion = check(Case(13, build, [x], table[x.astype(int)], mapped=False), tmp_path)
+    assert [each.operator.split()[1] for each in conversion.unmapped] == ["Cast"]
 
 
 def test_int64_whose_range_is_known_is_computed_on_nnapi(tmp_path: Path) -> None:

@@ -323,8 +323,8 @@ OPERATORS: Mapping[str, Operator] = {
     ),
     "ReduceL1": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
     "ReduceL2": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
-    "ReduceLogSum": operator(logarithmic.log_sum, *_reduction(1, 11, 13, 18)),
-    "ReduceLogSumExp": operator(logarithmic.log_sum, *_reduction(1, 11, 13, 18)),
+    "ReduceLogSum": operator(logarithmic.log_sum, *_reduction(1, 11, 13, 18, 28)),
+    "ReduceLogSumExp": operator(logarithmic.log_sum, *_reduction(1, 11, 13, 18, 28)),
     "ReduceMax": operator(reductions.reduction, *_reduction(1, 11, 12, 13, 18, 20)),
     "ReduceMean": operator(reductions.reduction, *_reduction(1, 11, 13, 18)),
     "ReduceMin": operator(reductions.reduction, *_reduction(1, 11, 12, 13, 18, 20)),
@@ -365,7 +365,7 @@ OPERATORS: Mapping[str, Operator] = {
         gathering.gather_nd, since(11, inputs=2), since(12, 13, inputs=2, reads=["batch_dims"])
     ),
     "Identity": operator(reshaping.identity, since(1, 14, 16, 19, *_RESHAPING)),
-    "OneHot": operator(choosing.one_hot, since(9, 11, inputs=3, reads=["axis"])),
+    "OneHot": operator(choosing.one_hot, since(9, 11, 28, inputs=3, reads=["axis"])),
     "Pad": operator(
         reshaping.pad,
         since(2, reads=["mode", "pads", "value"]),

@@ -14,9 +14,6 @@ from halyard.errors import NotExpressible
 from halyard.model import Array
 from halyard.onnx.reading.network import Network, Node
 
-# How many operators after each other are looked at: a chain may be as long as the graph.
-_MAX_DEPTH = 64
-
 
 @dataclass(frozen=True)
 class Range:
@@ -33,42 +30,52 @@ class Range:
 
 
 INT32 = Range(-(2**31), 2**31 - 1)
-_ANY = Range(-(2**63), 2**63 - 1)
+_INT64 = Range(-(2**63), 2**63 - 1)
 
 
 @dataclass
 class Ranges:
-    """Of the whole values of a graph. Those that come in lie within 32 bits, as they are looked at
-    when they do; what goes beyond is left to the host, and comes in again."""
+    """Of the whole values of a graph. Those that come into the model lie within 32 bits: they are
+    looked at when they do."""
 
     network: Network
-    _known: dict[str, Range] = field(default_factory=dict)
+    _computed: dict[str, Range] = field(default_factory=dict)
 
-    def of(self, name: str, depth: int = _MAX_DEPTH) -> Range:
-        if name not in self._known:
-            found = self._found(name, depth)
-            self._known[name] = found if found.fits(INT32) else INT32
-        return self._known[name]
+    def of(self, name: str) -> Range:
+        values = self.network.constants.get(name)
+        if values is not None:
+            return _of_constant(values)
+        return self._computed.get(name, INT32 if name not in self.network.producers else _INT64)
 
     def require_32_bits(self, node: Node) -> None:
-        """NotExpressible where an INT64 output of the operator may go beyond."""
-        for name in node.outputs:
+        """NotExpressible where an INT64 that the operator reads or writes may go beyond, but for
+        places, which are those of what is there."""
+        places = _PLACES.get(node.operator, ())
+        read = [name for number, name in enumerate(node.inputs) if number not in places]
+        for name in (*read, *node.outputs):
             kind = self.network.types.get(name)
             if kind is None or kind.element != TensorProto.INT64:
                 continue
-            if name not in self.network.constants and not self._computed(name, node).fits(INT32):
+            if name not in self.network.constants and not self.of(name).fits(INT32):
                 raise NotExpressible(
                     f"{name!r} is of INT64 and may go beyond 32 bits, in which NNAPI computes"
                 )
 
-    def _found(self, name: str, depth: int) -> Range:
-        values = self.network.constants.get(name)
-        if values is not None:
-            return _of_constant(values)
-        node = self.network.producers.get(name)
-        return INT32 if node is None or depth == 0 else self._computed(name, node, depth - 1)
+    def __post_init__(self) -> None:
+        """Of what operators write, in their order."""
+        found = self._computed
+        for name, node in self.network.producers.items():
+            kind = self.network.types.get(name)
+            if kind is not None and kind.element in _WHOLE and name not in self.network.constants:
+                limits = _INT64 if kind.element == TensorProto.INT64 else INT32
+                try:
+                    range_of = self._written(name, node)
+                except NotExpressible:
+                    range_of = limits
+                # INT32 wraps around; INT64 beyond its own limits is as unknown as any.
+                found[name] = range_of if range_of.fits(limits) else limits
 
-    def _computed(self, name: str, node: Node, depth: int = _MAX_DEPTH) -> Range:
+    def _written(self, name: str, node: Node) -> Range:
         places = list(node.outputs).index(name) > 0 if node.operator == "TopK" else False
         if places or node.operator in ("ArgMax", "ArgMin"):
             axis = node.integer("axis", -1 if places else 0)
@@ -78,22 +85,24 @@ class Ranges:
             element = self.network.type(node.input(0)).element
             if element == TensorProto.BOOL:
                 return Range(0, 1)
-            return self.of(node.input(0), depth) if element in _WHOLE else _ANY
+            return self.of(node.input(0)) if element in _WHOLE else _INT64
         if node.operator in _HANDED_ON:
-            names = _HANDED_ON[node.operator](node.inputs)
-            return _either([self.of(name, depth) for name in names])
+            return _either([self.of(each) for each in _HANDED_ON[node.operator](node.inputs)])
         if node.operator not in _FUNCTIONS:
-            return _ANY
-        given = [self.of(name, depth) for name in node.inputs if name]
+            return _INT64
+        given = [self.of(each) for each in node.inputs if each]
         count = math.prod(self.network.type(node.input(0)).shape)
         return _FUNCTIONS[node.operator](given, count)
 
 
 def _of_constant(values: Array) -> Range:
-    if not values.size or values.dtype.kind not in "iub":
-        return _ANY
-    return Range(int(values.min()), int(values.max()))
+    if values.dtype.kind not in "iub":
+        return _INT64
+    return Range(int(values.min()), int(values.max())) if values.size else Range(0, 0)
 
+
+# Which inputs say where elements are: a file whose places are not there does not run at all.
+_PLACES: Mapping[str, tuple[int, ...]] = {"Gather": (1,), "GatherElements": (1,), "GatherND": (1,)}
 
 _WHOLE = frozenset({TensorProto.INT64, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8})
 

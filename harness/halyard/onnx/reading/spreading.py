@@ -10,16 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from halyard.errors import NotExpressible
-from halyard.model import TensorType, dtype_of
+from halyard.model import ModelBuilder, TensorType, dtype_of
 from halyard.proto import halyard_pb2 as pb
-
-if TYPE_CHECKING:
-    from halyard.onnx.reading.mapper import Mapper
 
 _BOOL8 = pb.OPERAND_TYPE_TENSOR_BOOL8
 _BYTES = TensorType(pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM, (), scale=1.0)
@@ -27,7 +24,29 @@ _BYTES = TensorType(pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM, (), scale=1.0)
 _MAX_CONSTANT_BYTES = 4096
 
 
-def filled(mapper: Mapper, tensor: TensorType, value: float) -> int:
+class Steps(Protocol):
+    """What adds operations to a model: the mapper, which moves truth values by what is here."""
+
+    builder: ModelBuilder
+
+    def emit(self, operation: int, inputs: Sequence[int], name: str, output: TensorType) -> int: ...
+
+    def emit_n(
+        self, operation: int, inputs: Sequence[int], outputs: Sequence[tuple[str, TensorType]]
+    ) -> list[int]: ...
+
+    def step(
+        self,
+        operation: int,
+        inputs: Sequence[int],
+        dims: Sequence[int] | None = None,
+        kind: int | None = None,
+    ) -> int: ...
+
+    def reshaped(self, index: int, dims: Sequence[int], name: str) -> int: ...
+
+
+def filled(mapper: Steps, tensor: TensorType, value: float) -> int:
     """The same value everywhere."""
     dtype, count = dtype_of(tensor.type), math.prod(tensor.dimensions)
     small = count * dtype.itemsize <= _MAX_CONSTANT_BYTES or tensor.type == _BOOL8
@@ -37,7 +56,7 @@ def filled(mapper: Mapper, tensor: TensorType, value: float) -> int:
     return index if small else spread(mapper, index, tensor.dimensions)
 
 
-def spread(mapper: Mapper, index: int, dims: Sequence[int]) -> int:
+def spread(mapper: Steps, index: int, dims: Sequence[int]) -> int:
     """An operand, broadcast to those dimensions."""
     given = tuple(mapper.builder.operand(index).dimensions)
     if given == tuple(dims):
@@ -57,7 +76,7 @@ def spread(mapper: Mapper, index: int, dims: Sequence[int]) -> int:
     return mapper.step(pb.OPERATION_TYPE_TILE, [source, times], dims)
 
 
-def as_bytes(mapper: Mapper, truth: int) -> int:
+def as_bytes(mapper: Steps, truth: int) -> int:
     """Ones and zeros."""
     tensor = replace(_BYTES, dimensions=tuple(mapper.builder.operand(truth).dimensions))
     choices = [filled(mapper, tensor, value) for value in (1, 0)]
@@ -65,7 +84,7 @@ def as_bytes(mapper: Mapper, truth: int) -> int:
 
 
 def moved_as_bytes(
-    mapper: Mapper,
+    mapper: Steps,
     operation: int,
     inputs: Sequence[int],
     outputs: Sequence[tuple[str, TensorType]],

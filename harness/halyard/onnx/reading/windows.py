@@ -68,4 +68,6 @@ def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Wi
         )
     ]
     over = max(needed[0] - ends[0], 0), max(needed[1] - ends[1], 0)
+    if any(over) and not node.integer("ceil_mode", 0):
+        raise NotExpressible("its window is larger than its image")
     return Window(spans, strides, dilations, begins, ends, over)
