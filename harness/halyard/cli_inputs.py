@@ -17,7 +17,8 @@ Command = Callable[..., None]
 
 
 def input_options(function: Command) -> Command:
-    """Adds --input and what belongs to it; the command is handed what they say as `given`."""
+    """Adds --input and what belongs to it; the command is handed what they say as `given`, and
+    with --dynamic what is there several times as `several_given`."""
 
     @functools.wraps(function)
     def command(
@@ -33,6 +34,8 @@ def input_options(function: Command) -> Command:
         )
         given = InputFiles(tuple(input_words), pixels)
         given.check()
+        if others.get("dynamic"):
+            others["several_given"] = given.several()
         function(given=given, **others)
 
     for option in (

@@ -2,7 +2,7 @@
 """Which model a command is for: one of the zoo, or of a file. And the command save."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import UNSAID, Shapes
 from halyard.output_file import check_writable
 from halyard.records.made import Saved
-from halyard.subject import FileSubject, Subject
+from halyard.subject import DynamicSubject, FileSubject, Subject
 from halyard.terminal import Terminal, counted
 
 Command = Callable[..., None]
@@ -63,6 +63,25 @@ class ModelChoice:
     strict: bool = False
     shapes: Shapes = UNSAID
     given: InputFiles = SEEDED
+    # With --dynamic: each of the shapes and the files that it is executed with.
+    turns: tuple[tuple[Shapes, InputFiles], ...] = ()
+
+    def dynamic(self) -> DynamicSubject:
+        """ConfigError for what can't be told several shapes."""
+        first = replace(self, shapes=UNSAID, given=SEEDED).subject()
+        if not isinstance(first, FileSubject):
+            raise ConfigError("--dynamic is for files, not for models of the zoo")
+        if len(self.turns) < 2:
+            raise ConfigError(
+                "--dynamic takes several shapes: --shape, --dim or --input with the same name "
+                "several times"
+            )
+        return DynamicSubject(
+            tuple(
+                replace(first, options=ReadOptions(shapes), given=given, dynamic=True)
+                for shapes, given in self.turns
+            )
+        )
 
     def subject(self) -> Subject | FileSubject:
         """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
@@ -90,6 +109,23 @@ class ModelChoice:
         return FileSubject(path, self.seed, self.strict, ReadOptions(self.shapes), self.given)
 
 
+def _turns(
+    several_shapes: Sequence[Shapes], several_given: Sequence[InputFiles]
+) -> tuple[tuple[Shapes, InputFiles], ...]:
+    """Files have their shapes with them, unless these are said."""
+    count = max(len(several_shapes), len(several_given))
+    if min(len(several_shapes), len(several_given)) not in (1, count):
+        raise ConfigError(
+            f"--dynamic: {len(several_shapes)} shapes and {len(several_given)} inputs"
+        )
+    found = []
+    for number in range(count):
+        shapes = several_shapes[number if len(several_shapes) > 1 else 0]
+        given = several_given[number if len(several_given) > 1 else 0]
+        found.append((shapes or given.shapes(), given))
+    return tuple(found)
+
+
 def model_options(function: Command) -> Command:
     """Adds MODEL, --model and what belongs to them; the command is handed a ModelChoice as
     `model`."""
@@ -106,12 +142,16 @@ def model_options(function: Command) -> Command:
         strict: bool,
         shapes: Shapes,
         given: InputFiles,
+        several_shapes: Sequence[Shapes] = (),
+        several_given: Sequence[InputFiles] = (),
         **others: Any,
     ) -> None:
         if model_argument is not None and model_option is not None:
             raise ConfigError(f"--model {model_option}: {model_argument} is the model already")
         name = model_argument or model_option or _DEFAULT
         choice = ModelChoice(name, type_name, size, width, seed, strict, shapes, given)
+        if others.get("dynamic"):
+            choice = replace(choice, turns=_turns(several_shapes, several_given))
         function(model=choice, **others)
 
     seed_option = click.option(

@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,7 +46,7 @@ from halyard.devices.config import check_instance
 from halyard.driver_options import GPU_PROFILING, DriverOptions
 from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import HalyardDevice
-from halyard.engines.output_files import INPUTS, write_inputs, write_outputs
+from halyard.engines.output_files import write_inputs, write_outputs
 from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError, DeviceError
@@ -55,10 +55,12 @@ from halyard.measurement import Measurement, measure
 from halyard.model.partitioned import PartitionedModel
 from halyard.output_file import check_writable
 from halyard.proto import halyard_pb2 as pb
+from halyard.records.conditions import Conditions
 from halyard.records.run import Run
 from halyard.report import print_measurement, print_operations
 from halyard.runner import EXECUTION_MODES, Target
-from halyard.subject import FileSubject, Subject
+from halyard.shape_runs import measure_shapes
+from halyard.subject import DynamicSubject, FileSubject, Subject, shapes_of
 from halyard.terminal import Terminal
 
 # What the runner is to drive for a version.
@@ -75,7 +77,7 @@ class HalChoice:
     chosen: hal_version.Choice
     required: bool
 
-    def check(self, subject: Subject | FileSubject) -> None:
+    def check(self, subject: Subject | FileSubject | DynamicSubject) -> None:
         """ConfigError for what can be told before a large model is built: the version that a model
         of the zoo needs is that of a small one of its kind."""
         if self.chosen.versions and isinstance(subject, Subject):
@@ -117,6 +119,12 @@ def parse_hal(text: str | None) -> HalChoice:
     )
 )
 @model_options
+@click.option(
+    "--dynamic",
+    is_flag=True,
+    help="Prepare a file once for all shapes that --shape, --dim or --input give, with the same "
+    "name several times, and execute it in each.",
+)
 @device_option
 @click.option(
     "--hal",
@@ -197,6 +205,7 @@ def parse_hal(text: str | None) -> HalChoice:
 def run(
     *,
     model: ModelChoice,
+    dynamic: bool,
     name: str,
     hal: str | None,
     backends: str | None,
@@ -228,8 +237,14 @@ def run(
     config = config_of(name)
     # A phone may have a service of its own, and that knows what it has.
     asked = parse_backends(backends, known=config.kind != "adb")
-    subject = model.subject()
+    subject = model.dynamic() if dynamic else model.subject()
     choice.check(subject)
+    if dynamic:
+        alone: dict[str, str | int | None] = {
+            "--profile": profile or None,
+            "--sustained": int(sustained) or None,
+        }
+        _refuse(alone, "is for one shape, not with --dynamic")
     for option, instance_name in (("--instance", instance), ("--service-name", service_name)):
         if instance_name is not None:
             check_instance(instance_name, option)
@@ -278,7 +293,8 @@ def run(
         with terminal.step(f"Building {subject}") as step:
             required = hal_version.lowest_version(subject.runnable.model)
             step.outcome = f"needs HAL {hal_version.format(required)}"
-        show_parts(terminal, subject)
+        if not isinstance(subject, DynamicSubject):
+            show_parts(terminal, subject)
         _check_seconds(subject, timing, sustained)
         versions = choice.carrying(required)
         chosen = reach.reached(choice.chosen, device, subject.runnable, instance or "")
@@ -370,7 +386,7 @@ class _Series:
 
     terminal: Terminal
     device: Device
-    subject: Subject | FileSubject
+    subject: Subject | FileSubject | DynamicSubject
     options: pb.RunOptions
     driver: DriverOptions
     timing: Timing
@@ -397,37 +413,64 @@ class _Series:
                 f"Running on {self.device.serial}, {target.name}, HAL {hal_version.format(version)}"
             ) as step:
                 engine = HalyardDevice(self.device, target, options, self.driver)
-                measurement = measure(
-                    engine,
-                    self.subject,
-                    count=self.timing.runs,
-                    warmup=self.timing.warmup,
-                    properties=properties,
-                    peak=self.peak,
-                    conditions=now,
-                )
-                measurement = replace(measurement, waited=waited)
+                is_first = not self.measurements
+                found = [
+                    replace(each, waited=waited) for each in self._measure(engine, properties, now)
+                ]
                 # Before anything is printed that may fail.
-                self.measurements.append(measurement)
-                step.failed = not measurement.ok
-            if self.sustained_s and measurement.ok:
-                measurement = self._under_load(engine, measurement)
-                self.measurements[-1] = measurement
-            if len(self.measurements) == 1:
+                self.measurements.extend(found)
+                step.failed = not all(each.ok for each in found)
+            if self.sustained_s and found[0].ok:
+                found = [self._under_load(engine, found[0])]
+                self.measurements[-1] = found[0]
+            if is_first:
                 print_conditions(self.terminal, self.device, now)
-            print_measurement(self.terminal, measurement)
-            print_sustained(self.terminal, measurement.sustained)
-            _print_tflite_lines(self.terminal, measurement)
-            if self.placement:
-                self.terminal.line()
-                print_operations(self.terminal, measurement.result)
+            for each in found:
+                self._print(each)
+
+    def _measure(
+        self, engine: HalyardDevice, properties: Mapping[str, str], now: Conditions
+    ) -> list[Measurement]:
+        """One, or one of each shape."""
+        count, warmup = self.timing.runs, self.timing.warmup
+        if isinstance(self.subject, DynamicSubject):
+            return measure_shapes(
+                engine,
+                self.subject,
+                count=count,
+                warmup=warmup,
+                properties=properties,
+                conditions=now,
+            )
+        return [
+            measure(
+                engine,
+                self.subject,
+                count=count,
+                warmup=warmup,
+                properties=properties,
+                peak=self.peak,
+                conditions=now,
+            )
+        ]
+
+    def _print(self, measurement: Measurement) -> None:
+        subject = measurement.subject
+        if isinstance(subject, FileSubject) and subject.dynamic:
+            self.terminal.heading(shapes_of(subject))
+        print_measurement(self.terminal, measurement)
+        print_sustained(self.terminal, measurement.sustained)
+        _print_tflite_lines(self.terminal, measurement)
+        if self.placement:
+            self.terminal.line()
+            print_operations(self.terminal, measurement.result)
 
     def _under_load(self, engine: HalyardDevice, measurement: Measurement) -> Measurement:
         """The same with what becomes of its pace."""
         device = self.device
         with (
             self.terminal.step(f"Under load for {self.sustained_s:g} s") as step,
-            Workload.of_subject(self.subject) as work,
+            Workload.of_subject(measurement.subject) as work,
         ):
             try:
                 with engine.serve(work) as process:
@@ -471,7 +514,9 @@ class _Series:
         return shown
 
 
-def _check_seconds(subject: Subject | FileSubject, timing: Timing, sustained: float = 0) -> None:
+def _check_seconds(
+    subject: Subject | FileSubject | DynamicSubject, timing: Timing, sustained: float = 0
+) -> None:
     """Parts that run apart have to run as often as each other."""
     by_time = timing.warmup_s or timing.least_s or timing.most_s or sustained
     if by_time and isinstance(subject.runnable, PartitionedModel):
@@ -493,14 +538,21 @@ def _print_tflite_lines(terminal: Terminal, measurement: Measurement) -> None:
 
 
 def _write_arrays(
-    folder: Path, subject: Subject | FileSubject, measurements: Sequence[Measurement]
+    folder: Path,
+    subject: Subject | FileSubject | DynamicSubject,
+    measurements: Sequence[Measurement],
 ) -> None:
-    """A file for each HAL version, where there are several."""
-    write_inputs(folder / INPUTS, subject, subject.input_arrays())
-    for measurement in measurements:
-        if measurement.outputs is not None:
-            version = f"-{measurement.hal}" if len(measurements) > 1 else ""
-            write_outputs(folder / f"outputs{version}.npz", subject, measurement.outputs)
+    """A file for each shape and each HAL version, where there are several."""
+    shapes = subject.subjects if isinstance(subject, DynamicSubject) else (subject,)
+    versions = {each.hal for each in measurements}
+    for number, each in enumerate(shapes):
+        shape = f"-{number + 1}" if len(shapes) > 1 else ""
+        write_inputs(folder / f"inputs{shape}.npz", each, each.input_arrays())
+        for measurement in measurements:
+            if measurement.subject == each and measurement.outputs is not None:
+                version = f"-{measurement.hal}" if len(versions) > 1 else ""
+                path = folder / f"outputs{version}{shape}.npz"
+                write_outputs(path, each, measurement.outputs)
 
 
 def _write_json(path: Path, documents: Sequence[Run]) -> None:

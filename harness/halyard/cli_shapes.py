@@ -13,11 +13,16 @@ Command = Callable[..., None]
 
 
 def shape_options(function: Command) -> Command:
-    """Adds --shape and --dim; the command is handed what they say as `shapes`."""
+    """Adds --shape and --dim; the command is handed what they say as `shapes`, and with --dynamic
+    what they say several times as `several_shapes`."""
 
     @functools.wraps(function)
     def command(*, shape_words: Sequence[str], dim_words: Sequence[str], **others: Any) -> None:
-        function(shapes=Shapes.parse(shape_words, dim_words), **others)
+        if others.get("dynamic"):
+            several = Shapes.several(shape_words, dim_words)
+            function(shapes=several[0], several_shapes=several, **others)
+        else:
+            function(shapes=Shapes.parse(shape_words, dim_words), **others)
 
     shape = click.option(
         "--shape",

@@ -5,7 +5,7 @@ The result is compared with LiteRT on the same weights where LiteRT is installed
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -235,40 +235,68 @@ def measure(
     fails is a Measurement with problems, and so is one that other backends ran than the engine asks
     for. `properties` and `conditions` are the device's, for the report; `peak` the machine's, for a
     profile."""
-    model, asked = subject.runnable, engine.driver.backends
+    how = Repetition(engine, count, warmup, properties or {}, peak, conditions)
     with (
         Workload.of_subject(subject) as work,
         engine.prepare(work) as prepared,
     ):
         result = prepared.report(count, warmup)
         on_host = prepared.host_ns if isinstance(prepared, PartsRun) else ()
-        differences = outputs = None
-        word = Reference()
-        problems = failures(result)
-        strange = strangers(result.placement, asked)
-        if not problems:
-            problems = list(strange)
-            outputs = prepared.run()
-            word = reference(subject, Repetitions(count, warmup, engine.driver.threads))
-            if word.outputs is not None:
-                differences = compare_all(model, word.outputs, outputs)
-                problems += disagreements(
-                    differences, len(model.model.main.operations), allowed_steps(model.model)
-                )
+        host = Times([each / 1e6 for each in on_host]) if on_host else None
+        return measured(how, subject, result, prepared.run, host=host)
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """How often on what, and what is told beside."""
+
+    engine: HalyardDevice
+    count: int
+    warmup: int
+    properties: Mapping[str, str]
+    peak: Peak | None = None
+    conditions: Conditions | None = None
+
+
+def measured(
+    how: Repetition,
+    subject: AnySubject,
+    result: pb.CaseResult,
+    run_outputs: Callable[[], Sequence[Array]],
+    *,
+    host: Times | None = None,
+    problems: Sequence[str] | None = None,
+) -> Measurement:
+    """What the runner said, judged. `run_outputs` is asked where nothing failed; `problems`: what
+    failed, where that is known already."""
+    model, asked = subject.runnable, how.engine.driver.backends
+    differences = outputs = None
+    word = Reference()
+    problems = failures(result) if problems is None else list(problems)
+    strange = strangers(result.placement, asked)
+    if not problems:
+        problems = list(strange)
+        outputs = run_outputs()
+        word = reference(subject, Repetitions(how.count, how.warmup, how.engine.driver.threads))
+        if word.outputs is not None:
+            differences = compare_all(model, word.outputs, outputs)
+            problems += disagreements(
+                differences, len(model.model.main.operations), allowed_steps(model.model)
+            )
     return Measurement(
         subject=subject,
-        device=engine.device.serial,
-        device_properties=properties or {},
+        device=how.engine.device.serial,
+        device_properties=how.properties,
         result=result,
         differences=differences,
         reference=word,
         problems=problems,
         notes=[] if strange else absent(result.placement, asked),
-        peak=peak,
-        conditions=conditions,
-        emulated=engine.device.is_emulated,
+        peak=how.peak,
+        conditions=how.conditions,
+        emulated=how.engine.device.is_emulated,
         outputs=outputs,
-        host=Times([each / 1e6 for each in on_host]) if on_host else None,
+        host=host,
     )
 
 

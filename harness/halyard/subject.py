@@ -12,11 +12,15 @@ from typing import Protocol, Self
 from msgspec import UNSET
 
 from halyard.conversion import convert
+from halyard.errors import ConfigError, HalyardError, NotExpressible
 from halyard.model import Array, Conversion, DataType, NnapiPart, RunnableModel
+from halyard.model.dynamic import extents, opened
 from halyard.model.imported import ImportedModel
 from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.partitioned import PartitionedModel
 from halyard.model.read_options import USUAL, ReadOptions
+from halyard.model.shapes import without_ones
+from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Model
 from halyard.zoo import MIN_SIZE, ZooModel, build, default_size
 
@@ -94,6 +98,7 @@ class FileSubject:
     strict: bool = False
     options: ReadOptions = USUAL
     given: InputFiles = SEEDED
+    dynamic: bool = False  # one of several, in a model that leaves their shapes open
 
     @property
     def conversion(self) -> Conversion:
@@ -127,12 +132,83 @@ class FileSubject:
             name=self.path.name,
             file=str(self.path),
             shapes=shapes or UNSET,
+            dynamic=self.dynamic or UNSET,
             inputs=list(self.given.words) or UNSET,
             seed=self.seed,
         )
 
     def __str__(self) -> str:
         return str(self.path)
+
+
+@dataclass(frozen=True)
+class DynamicSubject:
+    """A file in several shapes, as one model that leaves open in what they differ."""
+
+    subjects: tuple[FileSubject, ...]
+
+    @property
+    def seed(self) -> int:
+        return self.subjects[0].seed
+
+    @property
+    def runnable(self) -> RunnableModel:
+        """Its shapes are those of the first. HalyardError where one model does not do for all."""
+        return _opened(self.subjects)
+
+    def case(self) -> pb.TestCase:
+        """An example for each."""
+        examples = []
+        for each in self.subjects:
+            model = each.runnable
+            example = model.example_of(each.input_arrays(), shapes_of(each))
+            for value, info in zip(example.inputs, model.inputs, strict=True):
+                value.dimensions[:] = info.shape
+            examples.append(example)
+        return pb.TestCase(name=str(self), model=self.runnable.model, examples=examples)
+
+    def __str__(self) -> str:
+        return str(self.subjects[0])
+
+
+@cache
+def _opened(subjects: tuple[FileSubject, ...]) -> RunnableModel:
+    runnables = [each.runnable for each in subjects]
+    for each in runnables:
+        if isinstance(each, PartitionedModel):
+            raise each.refusal
+    names = [shapes_of(each) for each in subjects]
+    if len(set(names)) == 1:
+        raise ConfigError(f"--dynamic takes several shapes, and all are {names[0]}")
+    alike = _general(subjects)
+    try:
+        model = opened([each.runnable.model for each in alike], [shapes_of(each) for each in alike])
+    except NotExpressible as error:
+        raise HalyardError(
+            f"{subjects[0].path}: one model does not do for all of the shapes: {error}"
+        ) from error
+    first = runnables[0]
+    return RunnableModel(first.name, model, first.inputs, first.outputs)
+
+
+def _general(subjects: tuple[FileSubject, ...]) -> tuple[FileSubject, ...]:
+    """The same in shapes that are mapped as any others; as they are where the file has no such."""
+    shapes = without_ones([each.options.shapes for each in subjects])
+    general = tuple(
+        replace(each, options=replace(each.options, shapes=more), given=SEEDED)
+        for each, more in zip(subjects, shapes, strict=True)
+    )
+    try:
+        for each in general:
+            _ = each.conversion
+    except HalyardError:
+        return subjects
+    return general
+
+
+def shapes_of(subject: FileSubject) -> str:
+    """ "ids=1,32 mask=1,32"."""
+    return extents({info.name: info.shape for info in subject.conversion.inputs})
 
 
 @cache

@@ -46,7 +46,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"hal_version", "runner"}),
     frozenset({"engines", "reach", "specs"}),
     frozenset({"calibration", "comparison", "doctor", "measurement", "profiling"}),
-    frozenset({"bench", "conformance", "deploy", "report"}),
+    frozenset({"bench", "conformance", "deploy", "report", "shape_runs"}),
     frozenset({"vts"}),
     _FOR_COMMANDS,
     _COMMANDS | {"demo"},

@@ -50,6 +50,15 @@ class HalyardDevice(Engine):
             options.ClearField(name)
         return DeviceProcess(TITLE, self.device, work, options, self.target, self.driver)
 
+    def report(self, case: pb.TestCase, count: int, warmup: int = 0) -> pb.CaseResult:
+        """All that the runner has to say of so many executions of each example, be it a failure.
+        DeviceError where it can't run."""
+        options = pb.RunOptions()
+        options.CopyFrom(self.options)
+        options.repeat, options.warmup = count, warmup
+        [result] = run_cases(self.device, [case], options, self.target, driver=self.driver)
+        return result
+
     def _report(self, work: Workload, count: int, warmup: int) -> pb.CaseResult:
         return DeviceRun(self, work).report(count, warmup)
 
@@ -70,14 +79,7 @@ class DeviceRun(Prepared):
     def report(self, count: int, warmup: int = 0) -> pb.CaseResult:
         """All that the runner has to say of so many executions, be it a failure. DeviceError where
         it can't run."""
-        engine = self._engine
-        options = pb.RunOptions()
-        options.CopyFrom(engine.options)
-        options.repeat, options.warmup = count, warmup
-        case = self._work.case
-        [self._last] = run_cases(
-            engine.device, [case], options, engine.target, driver=engine.driver
-        )
+        self._last = self._engine.report(self._work.case, count, warmup)
         return self._last
 
     def run(self) -> list[Array]:

@@ -17,8 +17,6 @@ from halyard.model import Array, TensorInfo
 from halyard.model.fitting import fitted
 from halyard.subject import AnySubject, FileSubject
 
-INPUTS = "inputs.npz"
-
 
 def write_inputs(path: Path, subject: AnySubject, inputs: Sequence[Array]) -> None:
     """What it ran on; --input takes the file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from halyard.errors import ConfigError, HalyardError
 from halyard.model.fitting import fitted
 from halyard.model.operands import Array
 from halyard.model.pixels import SUFFIXES, Pixels, read_image
+from halyard.model.shapes import Shapes, turns
 from halyard.model.tensors import TensorInfo
 
 
@@ -41,6 +42,23 @@ class InputFiles:
                 Path(file).is_file() for _, file in _partitions(word)
             ):
                 raise ConfigError(f"--input {word}: there is no such file")
+
+    def several(self) -> list[InputFiles]:
+        """Where files are given several times: the first of each, the second, and so on."""
+        said = [("--input", _name_of(word), word) for word in self.words]
+        return [replace(self, words=tuple(word for _, word in chosen)) for chosen in turns(said)]
+
+    def shapes(self) -> Shapes:
+        """Those that arrays have, by the names behind --input or in an .npz."""
+        found: list[tuple[str, tuple[int, ...]]] = []
+        for word in self.words:
+            name = _name_of(word)
+            path = Path(word.removeprefix(f"{name}=") if name else word)
+            if path.suffix.lower() == ".npy":
+                found.append((name, tuple(_array(path).shape)))
+            elif path.suffix.lower() == ".npz":
+                found += [(each, tuple(values.shape)) for each, values in _opened(path).items()]
+        return Shapes(tuple(found))
 
     def arrays(
         self, inputs: Sequence[TensorInfo], originals: Mapping[str, TensorInfo] | None = None
@@ -117,6 +135,13 @@ class InputFiles:
         return _raw(path, content, info, ours)
 
 
+def _name_of(word: str) -> str:
+    """Of the input that a word names; empty where it names a file alone."""
+    if Path(word).is_file():
+        return ""
+    return next((name for name, file in _partitions(word) if Path(file).is_file()), "")
+
+
 # Values that are made, and from no file.
 SEEDED = InputFiles()
 
@@ -128,12 +153,17 @@ def _partitions(word: str) -> list[tuple[str, str]]:
 
 
 def _arrays(path: Path, wanted: Mapping[str, TensorInfo]) -> dict[str, Array]:
+    found = _opened(path)
+    strange = [name for name in found if name not in wanted]
+    if strange:
+        listed = ", ".join(map(repr, wanted))
+        raise HalyardError(f"{path}: no input {strange[0]!r}, there are {listed}")
+    return found
+
+
+def _opened(path: Path) -> dict[str, Array]:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as held:
-            strange = [name for name in held.files if name not in wanted]
-            if strange:
-                listed = ", ".join(map(repr, wanted))
-                raise HalyardError(f"{path}: no input {strange[0]!r}, there are {listed}")
             return {name: held[name] for name in held.files}
     except (ValueError, zipfile.BadZipFile, EOFError, AttributeError, TypeError) as error:
         raise HalyardError(f"{path}: these are no arrays of numpy's: {error}") from error

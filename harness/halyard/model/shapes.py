@@ -8,7 +8,7 @@ import ast
 import operator
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from halyard.errors import ConfigError, HalyardError
@@ -54,6 +54,24 @@ class Shapes:
         return bool(self.of_inputs or self.extents)
 
     @classmethod
+    def several(cls, shapes: Sequence[str], dims: Sequence[str]) -> list[Shapes]:
+        """Of words that say some names several times: the first of each, the second, and so on.
+        What is said once holds for all. ConfigError where the others are not as many."""
+        said = [("--shape", word.rpartition("=")[0], word) for word in shapes]
+        said += [
+            ("--dim", each.rpartition("=")[0].strip(), each)
+            for word in dims
+            for each in word.split(",")
+        ]
+        return [
+            cls.parse(
+                [word for option, word in chosen if option == "--shape"],
+                [word for option, word in chosen if option == "--dim"],
+            )
+            for chosen in turns(said)
+        ]
+
+    @classmethod
     def parse(cls, shapes: Sequence[str], dims: Sequence[str]) -> Shapes:
         """Of the words behind --shape and --dim. ConfigError for what is neither."""
         of_inputs: dict[str, tuple[int, ...]] = {}
@@ -81,6 +99,61 @@ class Shapes:
 
 
 UNSAID = Shapes()
+
+
+def turns(said: Sequence[tuple[str, str, str]]) -> list[list[tuple[str, str]]]:
+    """Of (option, name, word): the options and words of each turn, the k-th of each name in the
+    k-th. What is there once is in all."""
+    by_name: dict[tuple[str, str], list[str]] = {}
+    for option, name, word in said:
+        by_name.setdefault((option, name), []).append(word)
+    count = max(map(len, by_name.values()), default=1)
+    for (option, name), words in by_name.items():
+        if len(words) not in (1, count):
+            raise ConfigError(
+                f"{option}: {name or 'the input'} is there {len(words)} times and another {count} "
+                "times: each once or as often"
+            )
+    return [
+        [
+            (option, words[turn] if len(words) > 1 else words[0])
+            for (option, _), words in by_name.items()
+        ]
+        for turn in range(count)
+    ]
+
+
+def without_ones(several: Sequence[Shapes]) -> list[Shapes]:
+    """The same where what is 1 in some and more in others is more in all: a dimension of 1 has
+    less to be done, which does not do for others."""
+    extents: dict[tuple[str, int], list[int]] = {}
+    for said in several:
+        for key, extent in _numbered(said):
+            extents.setdefault(key, []).append(extent)
+    most = {key: max(found) + 1 for key, found in extents.items() if max(found) > 1}
+
+    def more(key: tuple[str, int], extent: int) -> int:
+        return most.get(key, extent) if extent == 1 else extent
+
+    return [
+        Shapes(
+            tuple(
+                (name, tuple(more((name, axis), extent) for axis, extent in enumerate(shape)))
+                for name, shape in said.of_inputs
+            ),
+            tuple((name, more((name, -1), extent)) for name, extent in said.extents),
+        )
+        for said in several
+    ]
+
+
+def _numbered(said: Shapes) -> Iterator[tuple[tuple[str, int], int]]:
+    """Extents by input and dimension; -1 for those that have a name."""
+    for name, shape in said.of_inputs:
+        for axis, extent in enumerate(shape):
+            yield (name, axis), extent
+    for name, extent in said.extents:
+        yield (name, -1), extent
 
 
 def shape_option(name: str, shape: Sequence[int]) -> tuple[str, str]:

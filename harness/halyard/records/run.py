@@ -28,6 +28,7 @@ class Model(Record, frozen=True, kw_only=True):
     # Of inputs, as on the command line; files, with none the seed says what they are.
     shapes: list[str] | UnsetType = UNSET
     inputs: list[str] | UnsetType = UNSET
+    dynamic: bool | UnsetType = UNSET  # the model had its shapes open when it was prepared
     seed: int
 
     @property
