@@ -180,3 +180,22 @@ def test_batch_normalization_is_mapped_outside_of_training(
     opset: int, attributes: Mapping[str, object], expected: list[str]
 ) -> None:
     assert reasons(normalization(opset, **attributes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "opset", "attributes", "reason"),
+    [
+        (
+            "MaxPool", 17, {"kernel_shape": [1, 1], "auto_pad": "SAME"},
+            "its auto_pad is SAME, and NOTSET or SAME_UPPER or SAME_LOWER or VALID is understood",
+        ),
+        ("DepthToSpace", 13, {"blocksize": 2, "mode": "CDR"},
+         "its mode is CDR, and DCR or CRD is understood"),
+        ("Gelu", 20, {"approximate": "erf"},
+         "its approximate is erf, and none or tanh is understood"),
+    ],
+)  # fmt: skip
+def test_words_that_mean_nothing_are_refused(
+    kind: str, opset: int, attributes: Mapping[str, object], reason: str
+) -> None:
+    assert reasons(of_one(kind, opset, **attributes)) == [reason]

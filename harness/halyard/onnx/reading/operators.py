@@ -34,11 +34,14 @@ from halyard.onnx.reading.signatures import MANY, Operator, Signature, only, ope
 _TRAINING = "it is in training mode"
 # Versions of what reshapes, which differ in types alone.
 _RESHAPING = (13, 21, 23, 24, 25)
-_WINDOW = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
+_WINDOW = ("dilations", "kernel_shape", "pads", "strides")
+_AUTOMATIC = only("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+_POLICIES = only("stretch", "not_larger", "not_smaller")
+_ROUNDINGS = only("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 _BLOCKS = only(0, why="it has a scale for each block")
 # Of cubic interpolation, and of cutting a region out, which are not mapped.
 _OTHER_MODES = ("cubic_coeff_a", "exclude_outside", "extrapolation_value")
-_SAMPLING = ("coordinate_transformation_mode", "nearest_mode")
+_SAMPLING = ("coordinate_transformation_mode",)
 _MODES = only("nearest", "linear", why="it is of mode {value}")
 
 
@@ -84,14 +87,24 @@ _BATCH_NORMALIZATION = (
 )
 _RESIZE = (
     since(10, inputs=2, mode=_MODES),
-    since(11, 13, inputs=4, reads=_SAMPLING, ignores=_OTHER_MODES, mode=_MODES),
+    since(
+        11,
+        13,
+        inputs=4,
+        reads=_SAMPLING,
+        ignores=_OTHER_MODES,
+        mode=_MODES,
+        nearest_mode=_ROUNDINGS,
+    ),
     since(
         18,
         19,
         inputs=4,
-        reads=[*_SAMPLING, "axes", "keep_aspect_ratio_policy"],
+        reads=[*_SAMPLING, "axes"],
         ignores=_OTHER_MODES,
         mode=_MODES,
+        nearest_mode=_ROUNDINGS,
+        keep_aspect_ratio_policy=_POLICIES,
         antialias=only(0, why="it smooths what it makes smaller, which NNAPI does not"),
     ),
 )
@@ -174,22 +187,33 @@ OPERATORS: Mapping[str, Operator] = {
     # Convolutions, products, poolings, normalisations.
     "AveragePool": operator(
         pooling.pooling,
-        since(1, reads=["auto_pad", "kernel_shape", "pads", "strides"]),
-        since(7, reads=["auto_pad", "count_include_pad", "kernel_shape", "pads", "strides"]),
+        since(1, reads=["kernel_shape", "pads", "strides"], auto_pad=_AUTOMATIC),
+        since(
+            7, reads=["count_include_pad", "kernel_shape", "pads", "strides"], auto_pad=_AUTOMATIC
+        ),
         since(
             10,
             11,
-            reads=["auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"],
+            reads=["ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"],
+            auto_pad=_AUTOMATIC,
         ),
-        since(19, 22, reads=["ceil_mode", "count_include_pad", *_WINDOW]),
+        since(19, 22, reads=["ceil_mode", "count_include_pad", *_WINDOW], auto_pad=_AUTOMATIC),
     ),
     "BatchNormalization": operator(convolution.batch_normalization, *_BATCH_NORMALIZATION),
     "Conv": operator(
-        convolution.convolution, since(1, 11, 22, inputs=3, reads=["group", *_WINDOW])
+        convolution.convolution,
+        since(1, 11, 22, inputs=3, reads=["group", *_WINDOW], auto_pad=_AUTOMATIC),
     ),
     "ConvTranspose": operator(
         convolution.transposed_convolution,
-        since(1, 11, 22, inputs=3, reads=["group", "output_padding", "output_shape", *_WINDOW]),
+        since(
+            1,
+            11,
+            22,
+            inputs=3,
+            reads=["group", "output_padding", "output_shape", *_WINDOW],
+            auto_pad=_AUTOMATIC,
+        ),
     ),
     "Gemm": operator(
         matrices.gemm,
@@ -211,14 +235,23 @@ OPERATORS: Mapping[str, Operator] = {
     "MatMul": operator(matrices.matmul, since(1, 9, 13, inputs=2)),
     "MaxPool": operator(
         pooling.pooling,
-        since(1, reads=["auto_pad", "kernel_shape", "pads", "strides"]),
+        since(1, reads=["kernel_shape", "pads", "strides"], auto_pad=_AUTOMATIC),
         # The storage order is that of indices, which are not computed.
         since(
             8,
-            reads=["auto_pad", "kernel_shape", "pads", "strides"],
+            reads=["kernel_shape", "pads", "strides"],
             ignores=["storage_order"],
+            auto_pad=_AUTOMATIC,
         ),
-        since(10, 11, 12, 22, reads=["ceil_mode", *_WINDOW], ignores=["storage_order"]),
+        since(
+            10,
+            11,
+            12,
+            22,
+            reads=["ceil_mode", *_WINDOW],
+            ignores=["storage_order"],
+            auto_pad=_AUTOMATIC,
+        ),
     ),
     "GRU": operator(
         recurrent.gru,
