@@ -115,6 +115,10 @@ CASES: dict[str, Build] = {
     "gather_nd_elements": lambda g: g.op(
         "GatherND", x(g, 2, 3), g.constant([[[0, 1]], [[-1, -3]]], "i8")),
     "gather_nd_rows": lambda g: g.op("GatherND", x(g, 2, 3, 4), g.constant([[1], [0]], "i8")),
+    "gather_nd_one": lambda g: g.op("GatherND", x(g, 2, 3), g.ints(1, -1)),
+    "gather_nd_of_five": lambda g: g.op("GatherND", g.op(
+        "Reshape", x(g, 24), g.ints(2, 1, 3, 1, 4)), g.constant([[0, 0, -1], [1, 0, 0]], "i8")),
+    "one_hot_of_four": one_hot((2, 1, 3, 2), 3, axis=2),
     "gather_nd_computed": lambda g: g.op("GatherND", x(g, 3, 3, 2), g.input("i", (4, 2), WHOLE)),
     "gather_nd_computed_from_the_end": lambda g: g.op(
         "GatherND", g.input("d", (3, 3)), g.op("Sub", counted(g, 4, 2), g.constant(2, "i8"))),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from halyard.model import Array
 from tests.random_onnx.sketch import KINDS, Shape, Sketch, generates
 
 # Since which operator set.
@@ -33,6 +34,18 @@ _SINCE = {
 def require(s: Sketch, opset: int | None = None) -> None:
     if s.opset < (_SINCE.get(s.operator, 0) if opset is None else opset):
         raise ValueError
+
+
+# What has no size that others have, or none at all.
+_SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40)
+
+
+def with_edges(s: Sketch, shape: Shape) -> Array:
+    values = s.numbers(shape)
+    if s.chance(0.4):
+        spoilt = s.random.random(shape) < 0.3
+        values = np.where(spoilt, s.random.choice(_SPECIAL, shape), values).astype("f4")
+    return values
 
 
 @generates(
@@ -185,11 +198,16 @@ def prelu(s: Sketch) -> Sequence[str]:
 @generates("Where")
 def where(s: Sketch) -> Sequence[str]:
     require(s)
-    shape, kind = s.shape(), s.pick(("f4", "f4", "i4", "i8", "?"))
-    shapes = [shape if s.chance(0.6) else s.broadcast_with(shape) for _ in range(3)]
-    condition = s.value(s.numbers(shapes[0], "?"), constant=0.2)
-    a, b = (s.value(s.numbers(each, kind), constant=0.3) for each in shapes[1:])
-    return [s.op("Where", condition, a, b)]
+    shape = s.shape()
+    shapes = [shape, s.broadcast_with(shape), s.broadcast_with(shape)]
+    order = [int(each) for each in s.random.permutation(3)]
+    kind = s.pick(("f4", "f4", "i4", "i8"))
+    values = [s.numbers(shapes[order[0]], "?")]
+    values += [
+        with_edges(s, shapes[each]) if kind == "f4" else s.numbers(shapes[each], kind)
+        for each in order[1:]
+    ]
+    return [s.op("Where", *(s.value(each, constant=0.2) for each in values))]
 
 
 @generates("Cast")

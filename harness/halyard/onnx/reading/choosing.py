@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from halyard.errors import NotExpressible
@@ -46,29 +48,27 @@ def one_hot(mapper: Mapper, node: Node) -> None:
     indices, output = node.input(0), node.outputs[0]
     depth = int(mapper.known(node.input(1), "depth").reshape(-1)[0])
     off, on = mapper.known(node.input(2), "values").reshape(-1).tolist()
-    rank = len(mapper.shape(output))
-    if rank > MAX_RANK:
-        raise NotExpressible(f"its output has {rank} dimensions, and NNAPI takes {MAX_RANK}")
     tensor = mapper.tensor_type(output)
     if tensor.type not in (*FLOATS, _INT32):
         raise NotExpressible("its values are neither of floats nor of INT32")
-    axis = node.integer("axis", -1) % rank
-    dims = list(mapper.shape(indices))
-    dims.insert(axis, 1)
-    source = mapper.reshaped(mapper.operand(indices), dims, f"{output}/indices")
-    places = [1] * rank
-    places[axis] = depth
+    shape = mapper.shape(indices)
+    axis = node.integer("axis", -1) % (len(shape) + 1)
+    # The dimensions before and behind the new one as one each.
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis:])
+    whole = TensorType(tensor.type, (outer, depth, inner))
+    source = mapper.reshaped(mapper.operand(indices), (outer, 1, inner), f"{output}/indices")
     kind = mapper.like(source).type
     if kind not in (*FLOATS, _INT32):
         raise NotExpressible("its indices are neither of floats nor of INT32")
 
     def hits(first: int) -> int:
-        values = np.arange(first, first + depth).reshape(places)
+        values = np.arange(first, first + depth).reshape(1, depth, 1)
         numbers = mapper.builder.constant(
             "", TensorType(kind, values.shape), values.astype(dtype_of(kind))
         )
-        return mapper.step(pb.OPERATION_TYPE_EQUAL, [source, numbers], tensor.dimensions, _BOOL8)
+        return mapper.step(pb.OPERATION_TYPE_EQUAL, [source, numbers], whole.dimensions, _BOOL8)
 
     hit = mapper.step(pb.OPERATION_TYPE_LOGICAL_OR, [hits(0), hits(-depth)])
-    choices = [filled(mapper, tensor, value) for value in (on, off)]
-    mapper.define(output, pb.OPERATION_TYPE_SELECT, [hit, *choices])
+    choices = [filled(mapper, whole, value) for value in (on, off)]
+    chosen = mapper.emit(pb.OPERATION_TYPE_SELECT, [hit, *choices], f"{output}/chosen", whole)
+    mapper.define_as(output, chosen)

@@ -32,7 +32,21 @@ def corrected(
     automatic = "auto_pad" in given and given["auto_pad"].s in (b"SAME_UPPER", b"SAME_LOWER")
     if node.op_type == "ConvTranspose" and (automatic or "output_shape" in given):
         return {name: _spread(node, types, proto) for name, proto in found.items()}
+    if node.op_type == "GatherND":
+        return {name: _gathered(node, types, proto) for name, proto in found.items()}
     return found
+
+
+def _gathered(node: NodeProto, types: Mapping[str, TypeProto], given: TypeProto) -> TypeProto:
+    """Of a scalar inference says nothing."""
+    if given.tensor_type.HasField("shape"):
+        return given
+    data, indices = (types[name].tensor_type.shape.dim for name in node.input)
+    if not indices or not all(each.HasField("dim_value") for each in (*data, *indices)):
+        return given
+    depth = next(iter(_integers(node, "batch_dims", [0]))) + indices[-1].dim_value
+    shape = [each.dim_value for each in (*indices[:-1], *data[depth:])]
+    return helper.make_tensor_type_proto(given.tensor_type.elem_type, shape)
 
 
 def _spread(node: NodeProto, types: Mapping[str, TypeProto], given: TypeProto) -> TypeProto:

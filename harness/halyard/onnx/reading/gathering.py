@@ -9,7 +9,7 @@ import numpy as np
 
 from halyard.errors import NotExpressible
 from halyard.model import TensorType
-from halyard.onnx.reading.mapper import MAX_RANK, Mapper
+from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import Node
 from halyard.proto import halyard_pb2 as pb
 
@@ -23,13 +23,8 @@ def gather_nd(mapper: Mapper, node: Node) -> None:
     if node.integer("batch_dims", 0):
         raise NotExpressible("it takes other elements in each batch, and GATHER takes the same")
     shape, places = mapper.shape(data), mapper.shape(indices)
-    depth = places[-1]
-    if len(shape) > MAX_RANK or not 1 <= depth <= len(shape):
-        raise NotExpressible(
-            f"its indices lead {depth} dimensions into {len(shape)}, and NNAPI takes {MAX_RANK}"
-        )
-    inner, rest = shape[:depth], shape[depth:]
-    count = math.prod(places[:-1])
+    inner, rest = shape[: places[-1]], shape[places[-1] :]
+    depth, count = len(inner), math.prod(places[:-1])
     strides = [math.prod(inner[place + 1 :]) for place in range(depth)]
     known = mapper.constant(indices)
     if known is not None:
@@ -40,12 +35,10 @@ def gather_nd(mapper: Mapper, node: Node) -> None:
         numbers = mapper.builder.vector("", flat.tolist())
     else:
         numbers = _flat(mapper, indices, count, inner, strides)
-    source = mapper.operand(data)
-    table = mapper.reshaped(source, (math.prod(inner), *rest), f"{output}/table")
-    found = mapper.step(
-        pb.OPERATION_TYPE_GATHER, [table, mapper.builder.int32(0), numbers], (count, *rest)
-    )
-    mapper.define_as(output, found)
+    columns = math.prod(rest)
+    table = mapper.reshaped(mapper.operand(data), (math.prod(inner), columns), f"{output}/table")
+    inputs = [table, mapper.builder.int32(0), numbers]
+    mapper.define_as(output, mapper.step(pb.OPERATION_TYPE_GATHER, inputs, (count, columns)))
 
 
 def _flat(mapper: Mapper, name: str, count: int, inner: tuple[int, ...], strides: list[int]) -> int:
