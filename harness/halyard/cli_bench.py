@@ -35,7 +35,7 @@ from halyard.cli_group import INTERRUPTED, examples
 from halyard.cli_inputs import input_options, output_option
 from halyard.cli_json import json_option
 from halyard.cli_results import keep, results_option
-from halyard.cli_shapes import shape_options
+from halyard.cli_shapes import reading_options
 from halyard.cli_timing import (
     Timing,
     baseline_options,
@@ -56,7 +56,6 @@ from halyard.model import DataType
 from halyard.model.input_files import InputFiles
 from halyard.model.partitioned import PartitionedModel
 from halyard.model.read_options import ReadOptions
-from halyard.model.shapes import Shapes
 from halyard.output_file import check_writable
 from halyard.records.bench import Bench
 from halyard.runner import EXECUTION_MODES
@@ -97,7 +96,7 @@ _TYPES = "float32,quant8_signed"
     "--size", type=int, help="Of images, in pixels, or sequences, in steps. Left out: as published."
 )
 @click.option("--width", default=1.0, show_default=True, help="Of the layers, as a factor.")
-@shape_options
+@reading_options
 @input_options
 @click.option(
     "--threads",
@@ -239,7 +238,7 @@ def bench(
     types: str,
     size: int | None,
     width: float,
-    shapes: Shapes,
+    reading: ReadOptions,
     given: InputFiles,
     threads: str,
     device_name: str,
@@ -278,7 +277,9 @@ def bench(
         "--csv": csv_path,
         "--results": results_path,
         "--output": output_folder,
-        "--shape and --dim": shapes,
+        "--shape and --dim": reading.shapes,
+        "--signature": reading.signature,
+        "--member": reading.member,
         "--input": given,
     }
     if compared is not None:
@@ -311,7 +312,7 @@ def bench(
     asked = parse_backends(backends, known=config.kind != "adb")
     zoo.check(size, width)
     subjects = subjects_of(
-        names, data_types, size, width, option="--models", options=ReadOptions(shapes), given=given
+        names, data_types, size, width, option="--models", options=reading, given=given
     )
     is_here = device_name == "host"
     if instance is not None and config.kind == "host":
@@ -407,7 +408,7 @@ def bench(
                         timing.stretch,
                         timing.amount,
                         gate,
-                        ReadOptions(shapes),
+                        reading,
                         given,
                     )
                     run.measure(specs, size, width, report)

@@ -11,14 +11,13 @@ import click
 from halyard import hal_version, output_file, records
 from halyard.cli_group import examples
 from halyard.cli_json import json_option
-from halyard.cli_shapes import shape_options
+from halyard.cli_shapes import reading_options
 from halyard.conversion import FORMATS, convert
 from halyard.model import Conversion, NnapiPart, Part, TensorInfo, operation_name
 from halyard.model.dot import dot
 from halyard.model.drawing import PICTURES, check_drawable, drawn
 from halyard.model.listing import listing
 from halyard.model.read_options import ReadOptions
-from halyard.model.shapes import Shapes
 from halyard.output_file import check_writable
 from halyard.records import convert as convert_records
 from halyard.terminal import Terminal, counted
@@ -62,7 +61,7 @@ _STDOUT = Path("-")
     metavar="FILE",
     help="The graph, in Graphviz's language; .svg, .png, .pdf: drawn, by its dot. -: shown here.",
 )
-@shape_options
+@reading_options
 @click.option("--strict", is_flag=True, help="Fail if NNAPI has no word for an operator.")
 @json_option
 def convert_command(
@@ -72,7 +71,7 @@ def convert_command(
     text_path: Path | None,
     graph_path: Path | None,
     strict: bool,
-    shapes: Shapes,
+    reading: ReadOptions,
     json_path: Path | None,
 ) -> None:
     """Reads a model's file, says what NNAPI runs of it and why not the rest, and writes it in other
@@ -83,7 +82,7 @@ def convert_command(
             check_writable(path)
     if graph_path is not None:
         check_drawable(source, graph_path)
-    conversion = convert(source, ReadOptions(shapes))
+    conversion = convert(source, reading)
     if strict:
         conversion.refuse_unmapped()
     # What is no valid model goes nowhere.
@@ -129,7 +128,7 @@ def _write_parts(conversion: Conversion, path: Path | None) -> list[str]:
         if isinstance(part, NnapiPart):
             suffix, content = path.suffix, part.model.SerializeToString()
         else:
-            suffix, content = conversion.source.path.suffix, part.content
+            suffix, content = conversion.source.suffix, part.content
         alone = len(conversion.parts) == 1 and suffix == path.suffix
         target = path if alone else path.with_name(f"{path.stem}.{number + 1}{suffix}")
         output_file.write(target, content)

@@ -13,12 +13,12 @@ from halyard import cli_values, output_file, zoo
 from halyard.cli_group import examples
 from halyard.cli_inputs import input_options
 from halyard.cli_json import json_option, write_json
-from halyard.cli_shapes import shape_options
+from halyard.cli_shapes import reading_options
 from halyard.conversion import FORMATS
 from halyard.errors import ConfigError
 from halyard.model import DataType, HostPart
 from halyard.model.input_files import SEEDED, InputFiles
-from halyard.model.read_options import ReadOptions
+from halyard.model.read_options import USUAL, ReadOptions
 from halyard.model.shapes import UNSAID, Shapes
 from halyard.output_file import check_writable
 from halyard.records.made import Saved
@@ -61,14 +61,15 @@ class ModelChoice:
     width: float
     seed: int
     strict: bool = False
-    shapes: Shapes = UNSAID
+    reading: ReadOptions = USUAL
     given: InputFiles = SEEDED
     # With --dynamic: each of the shapes and the files that it is executed with.
     turns: tuple[tuple[Shapes, InputFiles], ...] = ()
 
     def dynamic(self) -> DynamicSubject:
         """ConfigError for what can't be told several shapes."""
-        first = replace(self, shapes=UNSAID, given=SEEDED).subject()
+        plain = replace(self.reading, shapes=UNSAID)
+        first = replace(self, reading=plain, given=SEEDED).subject()
         if not isinstance(first, FileSubject):
             raise ConfigError("--dynamic is for files, not for models of the zoo")
         if len(self.turns) < 2:
@@ -78,7 +79,7 @@ class ModelChoice:
             )
         return DynamicSubject(
             tuple(
-                replace(first, options=ReadOptions(shapes), given=given, dynamic=True)
+                replace(first, options=replace(plain, shapes=shapes), given=given, dynamic=True)
                 for shapes, given in self.turns
             )
         )
@@ -89,10 +90,11 @@ class ModelChoice:
         if model in zoo.NAMES:
             zoo.check(self.size, self.width)
             zoo.check_type(model, DataType(self.type_name))
-            if self.shapes:
+            if self.reading.shapes:
                 raise ConfigError(
                     "--shape and --dim are for files, not for models of the zoo, which have --size"
                 )
+            self.reading.refuse_names()
             made = Subject.of_zoo(model, DataType(self.type_name), self.size, self.width, self.seed)
             return replace(made, given=self.given)
         path = Path(model)
@@ -106,7 +108,7 @@ class ModelChoice:
                 raise ConfigError(
                     f"--{option.partition('_')[0]} is for models of the zoo, not for files"
                 )
-        return FileSubject(path, self.seed, self.strict, ReadOptions(self.shapes), self.given)
+        return FileSubject(path, self.seed, self.strict, self.reading, self.given)
 
 
 def _turns(
@@ -140,7 +142,7 @@ def model_options(function: Command) -> Command:
         width: float,
         seed: int,
         strict: bool,
-        shapes: Shapes,
+        reading: ReadOptions,
         given: InputFiles,
         several_shapes: Sequence[Shapes] = (),
         several_given: Sequence[InputFiles] = (),
@@ -149,7 +151,7 @@ def model_options(function: Command) -> Command:
         if model_argument is not None and model_option is not None:
             raise ConfigError(f"--model {model_option}: {model_argument} is the model already")
         name = model_argument or model_option or _DEFAULT
-        choice = ModelChoice(name, type_name, size, width, seed, strict, shapes, given)
+        choice = ModelChoice(name, type_name, size, width, seed, strict, reading, given)
         if others.get("dynamic"):
             choice = replace(choice, turns=_turns(several_shapes, several_given))
         function(model=choice, **others)
@@ -178,7 +180,7 @@ def model_options(function: Command) -> Command:
         "model_argument", metavar="[MODEL]", required=False, shell_complete=cli_values.model
     )
     return argument(
-        option(_zoo_options(shape_options(input_options(seed_option(strict_option(command))))))
+        option(_zoo_options(reading_options(input_options(seed_option(strict_option(command))))))
     )
 
 

@@ -133,6 +133,8 @@ class FileSubject:
             file=str(self.path),
             shapes=shapes or UNSET,
             dynamic=self.dynamic or UNSET,
+            signature=self.options.signature or UNSET,
+            member=self.options.member or UNSET,
             inputs=list(self.given.words) or UNSET,
             seed=self.seed,
         )
@@ -227,13 +229,14 @@ def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
     parts = [each for each in conversion.parts if isinstance(each, NnapiPart)]
     if strict or not parts:
         conversion.refuse_unmapped()
+    initial = {each.input: each.initial for each in conversion.states if each.input}
     if len(parts) == len(conversion.parts) == 1:
         model = RunnableModel.of(parts[0].model)
         named = zip(model.inputs, parts[0].inputs, strict=True)
         ranges = {
             info.name: conversion.ranges[name] for info, name in named if name in conversion.ranges
         }
-        model = replace(model, ranges=ranges)
+        model = replace(model, ranges=ranges, initial=initial)
         ours = [(info.dtype, info.shape) for info in (*model.inputs, *model.outputs)]
         theirs = [(info.dtype, info.shape) for info in (*conversion.inputs, *conversion.outputs)]
         if ours != theirs:
@@ -246,7 +249,9 @@ def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
             model.outputs,
             source.path,
             source.format,
+            source.content,
             ranges=ranges,
+            initial=initial,
         )
     return PartitionedModel(
         conversion.model.name,
@@ -255,4 +260,5 @@ def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
         conversion.outputs,
         tuple(conversion.parts),
         ranges=conversion.ranges,
+        initial=initial,
     )

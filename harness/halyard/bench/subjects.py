@@ -39,7 +39,10 @@ def subjects_of(
             raise ConfigError(
                 f"{option}: no {name!r}, there are {', '.join(zoo.NAMES)}; nor is it a file"
             )
-    if options.shapes and not any(isinstance(each, FileSubject) for each in subjects):
+    if any(isinstance(each, FileSubject) for each in subjects):
+        return subjects
+    options.refuse_names()
+    if options.shapes:
         raise ConfigError(
             "--shape and --dim are for files, not for models of the zoo, which have --size"
         )

@@ -35,7 +35,7 @@ class OriginalSide(LibrarySide):
     def _answer(self, work: Workload) -> Answer:
         if work.model is not self._runnable:
             return super()._answer(work)
-        found = self._file(self._conversion.source.path.read_bytes(), work.inputs)
+        found = self._file(self._conversion.source.reference, work.inputs)
         if isinstance(found, str):
             return Answer(reason=found)
         try:
@@ -50,7 +50,7 @@ class OriginalSide(LibrarySide):
         if runnable is not self._runnable or len(parts) != 1 or not isinstance(parts[0], NnapiPart):
             return None
         part = parts[0]
-        content = self._conversion.source.path.read_bytes()
+        content = self._conversion.source.reference
         expose = _EXPOSERS[self._conversion.source.format]
         computed = {index for each in part.model.main.operations for index in each.outputs}
         names = {index: name for index, name in part.tensor_names.items() if index in computed}
@@ -93,7 +93,7 @@ class OriginalSide(LibrarySide):
         try:
             given = original_inputs(self._conversion, inputs)
             with folders.Temporary("original") as folder:
-                path = folder / f"model{self._conversion.source.path.suffix}"
+                path = folder / f"model{self._conversion.source.suffix}"
                 path.write_bytes(content)
                 with self._engine.load(path, [each.shape for each in given]) as loaded:
                     loaded.bind([np.ascontiguousarray(values).tobytes() for values in given])

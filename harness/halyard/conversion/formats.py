@@ -26,13 +26,15 @@ class Format:
     name: str
     extensions: tuple[str, ...]
     read: Callable[[bytes, Path, ReadOptions], Conversion]
+    # Whether its files may hold several models or graphs, of which one is named.
+    has_names: bool = False
 
 
 HALYARD = Format("Halyard", (".pb", ".halyard"), halyard_file.read_conversion)
 
 FORMATS = (
     HALYARD,
-    Format("TFLite", (".tflite", ".lite"), tflite.read_conversion),
+    Format("TFLite", (".tflite", ".lite", ".task"), tflite.read_conversion, has_names=True),
     Format("ONNX", (".onnx",), onnx.read_conversion),
     Format("PyTorch NNAPI", (".pt", ".ptl", ".pth"), torch_nnapi.read_conversion),
 )
@@ -56,4 +58,7 @@ def convert(path: Path, options: ReadOptions = USUAL) -> Conversion:
         raise HalyardError(f"{path}: {error.strerror}") from error
     if not content:
         raise HalyardError(f"{path}: the file is empty")
-    return format_of(path).read(content, path, options)
+    chosen = format_of(path)
+    if not chosen.has_names:
+        options.refuse_names()
+    return chosen.read(content, path, options)

@@ -13,7 +13,7 @@ from halyard import folders
 from halyard.engines.engine import EngineRefused, Library
 from halyard.engines.litert import LiteRt
 from halyard.engines.onnx_runtime import OnnxRuntime
-from halyard.model import Array, Conversion, HostPart, NnapiPart
+from halyard.model import Array, Conversion, HostPart, NnapiPart, Source
 from halyard.model.fitting import fitted
 
 # By the formats of halyard.conversion. Each takes the number of threads.
@@ -38,6 +38,18 @@ def run_file(
         loaded.bind([np.ascontiguousarray(values).tobytes() for values in inputs])
         times = loaded.time(count, warmup)
         return loaded.run(), times
+
+
+def run_source(
+    engine: Library, source: Source, inputs: Sequence[Array], count: int, warmup: int
+) -> tuple[list[Array], list[int]]:
+    """The same of what a model was read from."""
+    if source.compared is None and source.content is None:
+        return run_file(engine, source.path, inputs, count, warmup)
+    with folders.Temporary("source") as folder:
+        path = folder / f"model{source.suffix}"
+        path.write_bytes(source.reference)
+        return run_file(engine, path, inputs, count, warmup)
 
 
 def run_part(

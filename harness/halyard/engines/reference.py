@@ -14,7 +14,7 @@ import numpy as np
 from halyard.engines import litert
 from halyard.engines.engine import EngineMissing, EngineRefused
 from halyard.engines.litert import LiteRt
-from halyard.engines.original import ORIGINALS, engine_of, original_inputs, run_file
+from halyard.engines.original import ORIGINALS, engine_of, original_inputs, run_source
 from halyard.engines.workload import Workload
 from halyard.errors import NotExpressible
 from halyard.model import Array, RunnableModel, half
@@ -79,7 +79,7 @@ def _original(subject: FileSubject, repetitions: Repetitions) -> Reference:
     inputs = original_inputs(conversion, subject.input_arrays())
     try:
         engine = engine_of(conversion.source.format, threads)
-        outputs, times = run_file(engine, conversion.source.path, inputs, counted, warmup)
+        outputs, times = run_source(engine, conversion.source, inputs, counted, warmup)
         fitting = [
             fitted(values, info) for values, info in zip(outputs, runnable.outputs, strict=True)
         ]

@@ -79,7 +79,10 @@ class Workload:
     def _original(self, name: str) -> Path | None:
         """The file that the model was read from, if it is of that format."""
         model = self.model
-        return model.original if isinstance(model, ImportedModel) and model.format == name else None
+        if not isinstance(model, ImportedModel) or model.format != name:
+            return None
+        content = model.content
+        return model.original if content is None else self.file("original", lambda: content)
 
     def bundle(self) -> Path:
         """The model and its inputs for our runner."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from halyard.errors import HalyardError
 from halyard.model.input_ranges import Range
+from halyard.model.operands import Array
 from halyard.model.tensors import TensorInfo
 from halyard.proto import halyard_pb2 as pb
 
@@ -20,6 +21,21 @@ class Source:
 
     path: Path
     format: str  # the name of a Format: "TFLite"
+    # What stands for the file where it is not run as it is: a member of it, or one signature's
+    # graph, with the inputs and outputs that were read.
+    content: bytes | None = None
+    # What results are compared with, where it is neither.
+    compared: bytes | None = None
+
+    @property
+    def reference(self) -> bytes:
+        """The file that its own engine is to run. OSError where it is gone."""
+        return self.compared or self.content or self.path.read_bytes()
+
+    @property
+    def suffix(self) -> str:
+        """Of a file of this format."""
+        return ".tflite" if self.format == "TFLite" else self.path.suffix
 
 
 @dataclass(frozen=True)
@@ -66,6 +82,16 @@ Part = NnapiPart | HostPart
 
 
 @dataclass(frozen=True)
+class State:
+    """A value that a model hands on from run to run, by the names of the input that takes it and of
+    the output that gives it; empty where there is none. `initial` is what the first run takes."""
+
+    input: str
+    output: str
+    initial: Array
+
+
+@dataclass(frozen=True)
 class Conversion:
     """`inputs` and `outputs` are the original's, in its types. Parts run in their order. `model` is
     all that NNAPI runs, as one model: the only part's, or the parts side by side, with what the
@@ -80,6 +106,7 @@ class Conversion:
     unmapped: Sequence[Unmapped] = ()
     notes: Sequence[str] = ()
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    states: Sequence[State] = ()
 
     def refuse_unmapped(self) -> None:
         """HalyardError, with a line for each operator, unless NNAPI runs all of them."""

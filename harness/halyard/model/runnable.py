@@ -26,6 +26,8 @@ class RunnableModel:
     outputs: tuple[TensorInfo, ...]
     # What inputs may be, by their names, as far as its file tells; else the model does.
     ranges: Mapping[str, Range] = field(default_factory=dict, kw_only=True)
+    # What inputs that are states begin with, by their names.
+    initial: Mapping[str, Array] = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def of(cls, model: pb.Model, name: str = "") -> RunnableModel:
@@ -39,10 +41,12 @@ class RunnableModel:
     def input_arrays(self, seed: int) -> list[Array]:
         """A synthetic image or sequence where the model takes one: per seed the same one in every
         data type. Random numbers for other inputs, which are legal: indexes lie in what they index,
-        lengths are no longer than what is there."""
+        lengths are no longer than what is there. States begin as they do."""
         known = {**of_model(self.model), **self.ranges}
         return [
-            _input(info, [seed, number], known.get(info.name))
+            self.initial[info.name].astype(info.dtype).reshape(info.shape)
+            if info.name in self.initial
+            else _input(info, [seed, number], known.get(info.name))
             for number, info in enumerate(self.inputs)
         ]
 

@@ -27,6 +27,9 @@ class Model(Record, frozen=True, kw_only=True):
     file: str | UnsetType = UNSET
     # Of inputs, as on the command line; files, with none the seed says what they are.
     shapes: list[str] | UnsetType = UNSET
+    # Of a .tflite file, and of a .task file.
+    signature: str | UnsetType = UNSET
+    member: str | UnsetType = UNSET
     inputs: list[str] | UnsetType = UNSET
     dynamic: bool | UnsetType = UNSET  # the model had its shapes open when it was prepared
     seed: int

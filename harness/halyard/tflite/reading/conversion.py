@@ -18,6 +18,7 @@ from halyard.model import (
     NnapiPart,
     Part,
     Source,
+    State,
     TensorInfo,
     Unmapped,
 )
@@ -25,8 +26,9 @@ from halyard.model.cut import cut
 from halyard.model.partition import Group, Step, groups
 from halyard.model.read_options import ReadOptions
 from halyard.proto import halyard_pb2 as pb
+from halyard.tflite.bundle import is_bundle, taken
 from halyard.tflite.graph import OMITTED
-from halyard.tflite.reading import cutting
+from halyard.tflite.reading import cutting, hybrid, signatures, variables
 from halyard.tflite.reading.detection import with_shapes
 from halyard.tflite.reading.file import File, read
 from halyard.tflite.reading.input_ranges import ranges_of
@@ -43,22 +45,62 @@ _OPERATION = re.compile(r"operation (?P<number>\d+) \((?P<name>\w+)\): (?P<reaso
 
 def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     try:
-        file = read(content)
-        if options.shapes:
-            content = resized(content, file, options.shapes)
-            file = read(content)
-        return _Reading(file, path).conversion(content)
+        return _selected(content, path, options)
     except HalyardError as error:
         raise HalyardError(f"{path}: {error}") from error
 
 
+def _selected(content: bytes, path: Path, options: ReadOptions) -> Conversion:
+    """Of what the options choose, rewritten where NNAPI has another form of it."""
+    stored = content
+    if is_bundle(content):
+        content = taken(content, options.member)
+    elif options.member:
+        raise HalyardError(f"--member {options.member} is for .task files, of several models")
+    file = read(content)
+    known = signatures.signatures(file)
+    notes = [signatures.note(known, options.signature or signatures.first(known))]
+    if options.signature:
+        content = signatures.chosen(file, options.signature)
+        file = read(content)
+    held: list[variables.Held] = []
+    unheld = ""
+    if variables.has_variables(file):
+        try:
+            content, held = variables.with_states(file)
+            file = read(content)
+        except NotExpressible as error:
+            # They stay: the host runs the file as it is.
+            unheld = str(error)
+    source = Source(path, FORMAT, None if content is stored else content)
+    if options.shapes:
+        content = resized(content, file, options.shapes)
+        file = read(content)
+    wide = hybrid.widened(file)
+    if wide is not None:
+        content, labels = wide
+        notes.append(hybrid.note(labels))
+        file = read(content)
+        source = replace(source, compared=content)
+    if unheld:
+        notes.append(f"its variables stay in the file: {unheld}")
+    return _Reading(file, source, held, [each for each in notes if each]).conversion(content)
+
+
 class _Reading:
-    def __init__(self, file: File, path: Path) -> None:
-        self._file = file
+    def __init__(
+        self,
+        file: File,
+        source: Source,
+        held: Sequence[variables.Held] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
         self._graph = with_shapes(file.graphs[0])
-        self._source = Source(path, FORMAT)
+        self._source = source
+        self._held = held
+        self._notes = notes
         self._infos = [self._info(index) for index in self._graph.inputs]
-        builder = ModelBuilder(path.stem)
+        builder = ModelBuilder(source.path.stem)
         self._file = replace(file, graphs=(self._graph, *file.graphs[1:]))
         self._mapper = Mapper(self._file, self._graph, HANDLERS, builder=builder)
         self._mapped = self._mapper.run()
@@ -95,8 +137,16 @@ class _Reading:
                 for name, info in zip(outputs, infos, strict=True)
             ),
             unmapped,
+            self._notes,
             ranges=ranges_of(self._graph),
+            states=[self._state(each, outputs) for each in self._held],
         )
+
+    def _state(self, held: variables.Held, outputs: Sequence[str]) -> State:
+        before = "" if held.input is None else self._infos[held.input].name
+        after = "" if held.output is None else outputs[held.output]
+        initial = np.zeros(0) if held.initial is None else held.initial
+        return State(before, after, initial)
 
     def _valid_parts(self) -> tuple[list[Part], pb.Model, list[str]]:
         """And the names of the outputs. What the driver finds invalid is for the host."""

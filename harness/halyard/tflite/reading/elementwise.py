@@ -261,7 +261,7 @@ def dequantize(mapper: Mapper, operator: Operator) -> None:
     source, output = mapper.input(operator, 0), mapper.output(operator)
     values = mapper.values(source)
     if values is not None:
-        mapper.fold(output, _real(mapper.tensor(source), values))
+        mapper.fold(output, real_values(mapper.tensor(source), values))
     elif mapper.tensor(source).type == Type.FLOAT16:
         mapper.emit(pb.OPERATION_TYPE_CAST, [mapper.operand(source)], operator)
     else:
@@ -300,7 +300,7 @@ def _pair(mapper: Mapper, operator: Operator) -> list[int]:
     return [mapper.operand(mapper.input(operator, place)) for place in range(2)]
 
 
-def _real(tensor: Tensor, values: Array) -> Array:
+def real_values(tensor: Tensor, values: Array) -> Array:
     if tensor.type == Type.FLOAT16:
         return values.astype(np.float32)
     if not tensor.scales:

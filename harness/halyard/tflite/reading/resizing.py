@@ -87,7 +87,7 @@ def _shapes(interpreter: Any, file: File) -> _Found:
 
 def _after_runs(interpreter: Any, file: File) -> _Found:
     """Some shapes are computed while the model runs. Those that are others when it runs on other
-    values depend on these, and are not known: an extent of 0 says so."""
+    values depend on these, and are not known: an extent of -1 says so."""
     runs = []
     for most in (1.0, 0.0):
         _fill(interpreter, most)
@@ -95,7 +95,7 @@ def _after_runs(interpreter: Any, file: File) -> _Found:
         runs.append(_shapes(interpreter, file))
     first, second = runs
     return {
-        key: shape if second[key] == shape else (0,) * len(shape) for key, shape in first.items()
+        key: shape if second[key] == shape else (-1,) * len(shape) for key, shape in first.items()
     }
 
 
