@@ -3,8 +3,10 @@
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from halyard import zoo
@@ -119,6 +121,26 @@ def test_an_engine_says_nothing_in_the_midst_of_what_is_shown(
 ) -> None:
     with made("litert", host).prepare(work) as prepared:
         prepared.run()
+    assert capfd.readouterr().err == ""
+
+
+def test_onnx_runtime_says_nothing_of_initializers_that_nobody_reads(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tensor = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Neg", ["x"], ["y"])],
+        "spare",
+        [tensor("x", onnx.TensorProto.FLOAT, [2])],
+        [tensor("y", onnx.TensorProto.FLOAT, [2])],
+        [onnx.numpy_helper.from_array(np.ones(2, np.float32), "spare")],
+    )
+    path = tmp_path / "spare.onnx"
+    opset = [onnx.helper.make_opsetid("", 17)]
+    path.write_bytes(
+        onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    )
+    libraries.library("onnxruntime").load(path)
     assert capfd.readouterr().err == ""
 
 

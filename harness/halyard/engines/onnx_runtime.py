@@ -48,6 +48,9 @@ class OnnxRuntime(Library):
         options = self._module.SessionOptions()
         options.intra_op_num_threads = self._threads
         options.inter_op_num_threads = 1
+        # Errors alone: its hints about a file are of no use to who brings it, such as a line for
+        # each initializer that no node reads.
+        options.log_severity_level = 3
         options.graph_optimization_level = self._module.GraphOptimizationLevel.ORT_ENABLE_ALL
         if self._as_written:
             options.add_session_config_entry("session.disable_quant_qdq", "1")
