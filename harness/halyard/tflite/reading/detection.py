@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one custom operator that NNAPI has a word for, which TFLite's interpreter has built in."""
+"""TFLite_Detection_PostProcess, a custom operator that TFLite's interpreter has built in."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from halyard.tflite.reading.file import Graph, Operator
 from halyard.tflite.reading.mapper import Mapper
 from halyard.tflite.reading.real_numbers import real_operand
 
-_POSTPROCESSING = "TFLite_Detection_PostProcess"
+POSTPROCESSING = "TFLite_Detection_PostProcess"
 
 
 def with_shapes(graph: Graph) -> Graph:
     """With the shapes that the operator's outputs have: files of old converters tell of none."""
     tensors = list(graph.tensors)
     for operator in graph.operators:
-        if not (operator.is_custom and operator.kind == _POSTPROCESSING):
+        if not (operator.is_custom and operator.kind == POSTPROCESSING):
             continue
         if len(operator.inputs) < 2 or len(operator.outputs) != 4:
             continue
@@ -44,9 +44,7 @@ def _shapes(scores: tuple[int, ...], given: _Options) -> list[tuple[int, ...]]:
     return [(batches, room, 4), (batches, room), (batches, room), (batches,)]
 
 
-def custom(mapper: Mapper, operator: Operator) -> None:
-    if operator.kind != _POSTPROCESSING:
-        raise NotExpressible("a custom operator, which only its own runtime knows")
+def postprocessing(mapper: Mapper, operator: Operator) -> None:
     given = _Options(operator)
     builder = mapper.builder
     most, per_class = given.integer("max_detections"), given.integer("detections_per_class", 100)

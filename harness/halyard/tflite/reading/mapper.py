@@ -82,11 +82,7 @@ class Mapper:
         try:
             handler = self.handlers.get(operator.code)
             if handler is None:
-                raise NotExpressible(
-                    "a custom operator, which only its own runtime knows"
-                    if operator.is_custom
-                    else "NNAPI has no such operation"
-                )
+                raise NotExpressible("NNAPI has no such operation")
             handler(self, operator)
             self._check_forms(before)
             self.file.budget.take_nodes(len(self.builder.main.operations) - before)

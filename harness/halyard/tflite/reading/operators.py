@@ -9,7 +9,7 @@ from ai_edge_litert.schema_py_generated import BuiltinOperator as Code
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading import (
     control_flow,
-    detection,
+    custom,
     elementwise,
     folding,
     recurrent,
@@ -38,7 +38,7 @@ HANDLERS: dict[int, Handler] = {
     Code.CAST: elementwise.cast,
     Code.CONCATENATION: folded_or(shaping.concatenation, folding.concatenation),
     Code.CONV_2D: weights.convolution,
-    Code.CUSTOM: detection.custom,
+    Code.CUSTOM: custom.custom,
     Code.DENSIFY: elementwise.densify,
     Code.DEPTHWISE_CONV_2D: weights.depthwise,
     Code.DEPTH_TO_SPACE: windows.depth(
