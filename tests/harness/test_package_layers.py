@@ -40,7 +40,19 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"operations", "plots", "results", "settings", "statistics", "terminal", "validity"}),
     frozenset({"backends", "machine", "model", "progress", "records"}),
-    frozenset({"cases", "compare", "onnx", "reference", "store", "tflite", "torch_nnapi", "vm"}),
+    frozenset(
+        {
+            "cases",
+            "compare",
+            "inference",
+            "onnx",
+            "reference",
+            "store",
+            "tflite",
+            "torch_nnapi",
+            "vm",
+        }
+    ),
     frozenset({"conditions", "conversion", "device_memory", "devices", "html", "profile", "zoo"}),
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),

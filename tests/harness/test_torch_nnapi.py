@@ -7,7 +7,7 @@ import pickle
 import random
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,8 @@ from halyard.conversion import convert
 from halyard.engines.halyard import HalyardProcess
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, operation_name
+from halyard.model.read_options import ReadOptions
+from halyard.model.shapes import OpenDimensions, Shapes
 from halyard.torch_nnapi import pickles, read_conversion
 from halyard.torch_nnapi.serialized import parse
 from tests.harness.on_engine import outputs_of
@@ -224,15 +226,62 @@ def test_a_serialised_model_that_lies_is_refused(name: str) -> None:
         read(with_blob(change))
 
 
-def test_open_dimensions_are_refused_with_what_helps() -> None:
-    def open_batch(blob: bytearray) -> None:
-        model = parse(bytes(blob))
-        before = 24 + 16 * len(model.operands) + 12 * (len(model.values) + len(model.operations))
-        ranks = sum(len(each.dims) for each in model.operands[: model.inputs[0]])
-        word(before // 4 + ranks, 0)(blob)
+def with_open_dimensions(name: str, axes: Sequence[int]) -> bytes:
+    """As PyTorch writes them: 0, of all that is given or computed."""
 
-    with pytest.raises(HalyardError, match="convert it with an example input of fixed size"):
-        read(with_blob(open_batch))
+    def opened(file: str, content: bytes) -> bytes:
+        if file != "data/0":
+            return content
+        blob = bytearray(content)
+        model = parse(content)
+        place = 6 + 4 * len(model.operands) + 3 * (len(model.values) + len(model.operations))
+        for index, operand in enumerate(model.operands):
+            if index not in model.values:
+                for axis in axes:
+                    if axis < len(operand.dims):
+                        word(place + axis, 0)(blob)
+            place += len(operand.dims)
+        return bytes(blob)
+
+    return rewritten(name, opened)
+
+
+@pytest.mark.parametrize(("name", "batch"), [("pointwise_net", 3), ("conv_net", 1)])
+def test_an_open_batch_has_the_extent_that_is_said(name: str, batch: int) -> None:
+    """Each of it is computed as it is alone; what is not said is one."""
+    content = with_open_dimensions(name, [0])
+    given = [np.concatenate([each] * batch) for each in arrays(name, "input")]
+    words = [f"arg_{k}={','.join(map(str, each.shape))}" for k, each in enumerate(given)]
+    options = ReadOptions(Shapes.parse(words if batch > 1 else [], []))
+    conversion = read_conversion(content, Path("model.pt"), options)
+    part = conversion.whole
+    assert all(0 not in operand.dimensions for operand in part.model.main.operands)
+    part.model.relax_computation_float32_to_float16 = False
+    model = RunnableModel.of(part.model)
+    found = outputs_of(HalyardProcess(), part.model, given)
+    expected = [np.concatenate([each] * batch) for each in arrays(name, "output")]
+    differences = compare_all(model, expected, found)
+    assert disagreements(differences, len(part.model.main.operations), steps=0) == []
+
+
+def test_open_dimensions_are_asked_for() -> None:
+    content = with_open_dimensions("conv_net", [0, 1, 2])
+    with pytest.raises(OpenDimensions) as caught:
+        read(content)
+    assert str(caught.value) == (
+        "model.pt: the extents of these dimensions are not known: 'arg_0' [?, ?, ?, 3]: dimension "
+        "1 and dimension 2. Say them, for instance with --shape 1,3,224,3"
+    )
+
+
+def test_a_shape_that_does_not_go_with_the_model_is_refused() -> None:
+    content = with_open_dimensions("conv_net", [0])
+    options = ReadOptions(Shapes.parse(["1,16,16,4"], []))
+    with pytest.raises(HalyardError, match="the file fixes dimension 3 of 'arg_0' to 3"):
+        read_conversion(content, Path("model.pt"), options)
+    content = with_open_dimensions("conv_net", [0, 1, 2, 3])
+    with pytest.raises(HalyardError, match=r"shapes do not follow .*operation 0 \(CONV_2D\)"):
+        read_conversion(content, Path("model.pt"), options)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
 
 from halyard.errors import HalyardError
+from halyard.inference import shaped
 from halyard.model import Conversion, NnapiPart, Source, byte_size, names_of, tensor_infos
 from halyard.model.read_options import USUAL, ReadOptions
+from halyard.model.shapes import Declared, OpenDimensions, Shapes, closed
 from halyard.model.wire import is_cut_off
 from halyard.proto import halyard_pb2 as pb
 
@@ -27,11 +30,6 @@ def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) ->
         reason = cut_off if is_cut_off(content) else error
         raise HalyardError(f"{path}: this is no serialised halyard.Model: {reason}") from error
     main = model.main
-    if options.shapes:
-        raise HalyardError(
-            f"{path}: --shape and --dim are for files of other formats: in Halyard's own all "
-            "operands have their shapes"
-        )
     if not main.operations:
         raise HalyardError(f"{path}: a model without operations")
     for side, indexes in (("input", main.input_indexes), ("output", main.output_indexes)):
@@ -40,9 +38,13 @@ def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) ->
                 raise HalyardError(
                     f"{path}: {side} {number} is operand {index}, which is not there"
                 )
+    names = names_of(model)
+    model = _closed(model, names, options.shapes, path)
+    main = model.main
+    for side, indexes in (("input", main.input_indexes), ("output", main.output_indexes)):
+        for number, index in enumerate(indexes):
             _check(f"{path}: {side} {number}", main.operands[index])
     model.name = model.name or path.stem
-    names = names_of(model)
     part = NnapiPart(
         model,
         tuple(names[index] for index in main.input_indexes),
@@ -56,6 +58,25 @@ def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) ->
         tensor_infos(model, main.input_indexes),
         tensor_infos(model, main.output_indexes),
     )
+
+
+def _closed(model: pb.Model, names: Mapping[int, str], said: Shapes, path: Path) -> pb.Model:
+    """With the shapes of inputs that the model leaves open, and those that follow from them."""
+    main = model.main
+    tensors = [index for index in main.input_indexes if index in names]
+    inputs = [
+        Declared(
+            names[index], tuple(extent or "" for extent in main.operands[index].dimensions) or None
+        )
+        for index in tensors
+    ]
+    try:
+        shapes = closed(inputs, said).shapes
+        return shaped(model, {index: shapes[names[index]] for index in tensors})
+    except OpenDimensions as error:
+        raise OpenDimensions(f"{path}: {error}", error.options) from error
+    except HalyardError as error:
+        raise HalyardError(f"{path}: {error}") from error
 
 
 def _check(what: str, operand: pb.Operand) -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from halyard.errors import HalyardError
+from halyard.inference import shaped
 from halyard.model import (
     Array,
     Conversion,
@@ -19,12 +21,13 @@ from halyard.model import (
     NnapiPart,
     Source,
     TensorType,
+    byte_size,
     dtype_of,
     is_tensor,
     tensor_infos,
 )
 from halyard.model.read_options import USUAL, ReadOptions
-from halyard.model.shapes import Declared, closed
+from halyard.model.shapes import Declared, OpenDimensions, closed
 from halyard.proto import halyard_pb2 as pb
 from halyard.torch_nnapi.archive import Archive
 from halyard.torch_nnapi.pickles import Record, Tensor
@@ -50,14 +53,20 @@ def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) ->
         model = parse(blob)
         build = _Build(model, weights, path.stem)
         inputs = [
-            Declared(f"arg_{number}", model.operands[index].dims)
+            Declared(f"arg_{number}", _declared(model.operands[index]))
             for number, index in enumerate(model.inputs)
         ]
-        closed(inputs, options.shapes)
+        shapes = closed(inputs, options.shapes).shapes
         part = build.part(
             _formats(module, "inp_mem_fmts", len(model.inputs)),
             _formats(module, "out_mem_fmts", len(model.outputs)),
         )
+        indexes = part.model.main.input_indexes
+        given = dict(zip(indexes, (shapes[each.name] for each in inputs), strict=True))
+        part = replace(part, model=shaped(part.model, given))
+        _check_size(part.model)
+    except OpenDimensions as error:
+        raise OpenDimensions(f"{path}: {error}", error.options) from error
     except HalyardError as error:
         raise HalyardError(f"{path}: {error}") from error
     # numpy's OverflowError is about strides that no tensor has.
@@ -72,6 +81,18 @@ def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) ->
         tensor_infos(part.model, main.input_indexes),
         tensor_infos(part.model, main.output_indexes),
     )
+
+
+def _declared(operand: Operand) -> tuple[int | str, ...]:
+    """PyTorch writes 0 for what it leaves open."""
+    return tuple(extent or "" for extent in operand.dims)
+
+
+def _check_size(model: pb.Model) -> None:
+    """Of what was open when it was read."""
+    for operand in model.main.operands:
+        if byte_size(operand) > _MAX_BYTES:
+            raise HalyardError(f"{operand.name!r} takes more than {_MAX_BYTES} bytes")
 
 
 def _data(archive: Archive, module: Record) -> tuple[bytes, list[Array]]:
@@ -148,11 +169,6 @@ class _Build:
         operand = self._operand(index)
         if not is_tensor(operand.type):
             raise ValueError(f"operand {index} is a scalar that is computed")
-        if 0 in operand.dims:
-            raise ValueError(
-                f"operand {index} has dimensions that PyTorch finds when the model is loaded: "
-                "convert it with an example input of fixed size"
-            )
         if math.prod(operand.dims) * dtype_of(operand.type).itemsize > _MAX_BYTES:
             raise ValueError(f"operand {index} takes more than {_MAX_BYTES} bytes")
         return TensorType(operand.type, operand.dims, operand.scale, operand.zero_point)
