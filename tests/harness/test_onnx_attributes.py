@@ -378,8 +378,8 @@ POOLED = {
         **around(3, 2, 1),
     ),
     "average_counting_and_hanging_over": pooled(
-        "AveragePool", windowed(SQUARE, 2, 3, 1, 2, mean="all"), count_include_pad=1, ceil_mode=1,
-        **around(2, 3, 1),
+        "AveragePool", windowed(SQUARE, 4, 2, 1, 3, mean="all"), count_include_pad=1, ceil_mode=1,
+        **around(4, 2, 1),
     ),
     "max_of_one_column_major_order": pooled(
         "MaxPool", windowed(SQUARE, 2, 2, 0, 2, mean=""), storage_order=1, **around(2, 2, 0)

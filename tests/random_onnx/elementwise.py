@@ -50,7 +50,7 @@ def with_edges(s: Sketch, shape: Shape) -> Array:
 
 @generates(
     "Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Gelu", "HardSwish", "Log", "Mish", "Neg",
-    "Reciprocal", "Round", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Identity",
+    "Reciprocal", "Round", "Sign", "Sin", "Softplus", "Sqrt", "Identity",
 )  # fmt: skip
 def unary(s: Sketch) -> Sequence[str]:
     require(s)
@@ -76,15 +76,11 @@ def negation(s: Sketch) -> Sequence[str]:
     return [s.op("Not", s.value(s.numbers(s.shape(), "?")))]
 
 
-_PARAMETERS = {"HardSigmoid": ("alpha", "beta"), "Selu": ("alpha", "gamma")}
-
-
-@generates("Celu", "Elu", "HardSigmoid", "LeakyRelu", "Selu", "ThresholdedRelu")
+@generates("Elu", "HardSigmoid", "LeakyRelu")
 def parametric(s: Sketch) -> Sequence[str]:
     require(s)
-    words = _PARAMETERS.get(s.operator, ("alpha",))
-    values = (0.1, 1 / 6, 0.5, 1.5, *(() if s.operator == "Celu" else (0.0,)))
-    attributes = {word: float(s.pick(values)) for word in words}
+    words = ("alpha", "beta") if s.operator == "HardSigmoid" else ("alpha",)
+    attributes = {word: float(s.pick((0.0, 0.1, 1 / 6, 0.5, 1.5))) for word in words}
     attributes = {word: value for word, value in attributes.items() if s.chance(0.8)}
     x = s.value(s.numbers(s.shape()))
     y = s.op(s.operator, x, **attributes)
@@ -118,7 +114,7 @@ def comparison(s: Sketch) -> Sequence[str]:
     return [_pair(s, s.pick(kinds))]
 
 
-@generates("And", "Or", "Xor")
+@generates("And", "Or")
 def logical(s: Sketch) -> Sequence[str]:
     return [_pair(s, "?")]
 
@@ -256,25 +252,3 @@ def dropout(s: Sketch) -> Sequence[str]:
         if s.chance(0.5):
             names.append(s.constant(False, "?"))
     return s.ops("Dropout", names, s.integer(1, 2), **({"seed": 3} if s.chance(0.3) else {}))[:1]
-
-
-@generates("CastLike")
-def cast_like(s: Sketch) -> Sequence[str]:
-    require(s)
-    kinds = ("f4", "i4", "i8", "?")
-    like = s.value(s.numbers(s.shape(), s.pick(kinds)), constant=0.5)
-    attributes = {"saturate": 0} if s.opset >= 19 and s.chance(0.2) else {}
-    return [s.op("CastLike", s.value(s.numbers(s.shape(), s.pick(kinds))), like, **attributes)]
-
-
-@generates("IsInf", "IsNaN")
-def special(s: Sketch) -> Sequence[str]:
-    require(s)
-    values = s.numbers(s.shape())
-    odd = s.random.choice(np.array([np.nan, np.inf, -np.inf, 1], "f4"), values.shape)
-    values = np.asarray(np.where(s.numbers(values.shape, "?"), odd, values), "f4")
-    attributes: dict[str, object] = {}
-    if s.operator == "IsInf":
-        words = ("detect_negative", "detect_positive")
-        attributes = {word: s.integer(0, 1) for word in words if s.chance(0.4)}
-    return [s.op(s.operator, s.given(values), **attributes)]

@@ -230,37 +230,3 @@ def space_to_depth(s: Sketch) -> Sequence[str]:
     size = s.integer(1, 3)
     shape = (s.integer(1, 2), s.integer(1, 3), size * s.integer(1, 3), size * s.integer(1, 3))
     return [s.op("SpaceToDepth", s.value(s.numbers(shape)), blocksize=size)]
-
-
-@generates("GatherND")
-def gather_nd(s: Sketch) -> Sequence[str]:
-    if s.opset < 11:
-        raise ValueError
-    shape = s.shape(1, 5)
-    batches = s.integer(0, len(shape) - 1) if s.opset >= 12 and s.chance(0.5) else 0
-    depth = s.integer(1, len(shape) - batches)
-    outer = (*shape[:batches], *s.shape(0, 2, 3))
-    extents = shape[batches : batches + depth]
-    columns = [s.random.integers(-extent, extent, outer) for extent in extents]
-    where = np.stack(columns, axis=-1).astype("i8")
-    kind = s.pick(("f4", "f4", "i4", "i8"))
-    attributes = {"batch_dims": batches} if batches or (s.opset >= 12 and s.chance(0.2)) else {}
-    data = s.value(s.numbers(shape, kind))
-    indices = s.constant(where, "i8") if s.chance(0.6) else s.given(where)
-    return [s.op("GatherND", data, indices, **attributes)]
-
-
-@generates("OneHot")
-def one_hot(s: Sketch) -> Sequence[str]:
-    if s.opset < 9:
-        raise ValueError
-    depth = s.integer(1, 4)
-    low = -depth - 1 if s.opset >= 11 else 0
-    where = np.asarray(s.random.integers(low, depth + 2, s.shape(0, 3)), s.pick(("i4", "i8")))
-    kind = s.pick(("f4", "i4", "i8"))
-    attributes = {}
-    if s.chance(0.6):
-        attributes["axis"] = s.integer(-where.ndim - 1, where.ndim)
-    values = s.constant([0, 1] if s.chance(0.6) else [-1, 3], kind)
-    depth_of = s.constant(depth if s.chance(0.5) else [depth], "i8")
-    return [s.op("OneHot", s.given(where), depth_of, values, **attributes)]

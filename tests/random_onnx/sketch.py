@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from onnx import ModelProto, TensorProto, helper, numpy_helper, shape_inference
+from onnx import ModelProto, TensorProto, TypeProto, helper, numpy_helper, shape_inference
 
 from halyard.model import Array
 
@@ -168,6 +168,34 @@ class Sketch:
                 scale, zero_point = _SCALES[self.operator]
             names = [self.requantized(name, scale, zero_point) for name in names]
             steps = dict.fromkeys(names, scale)
+        elif self.chance(0.35):
+            names = [self._followed(name) for name in names]
+        model = self._model(names)
+        for end, element in zip(model.graph.output, self._elements(names), strict=True):
+            end.type.tensor_type.elem_type = element
+        return RandomGraph(self.operator, model, self.inputs, steps, self.placed)
+
+    def _followed(self, name: str) -> str:
+        """By one or two operators, of which some are taken in by what is before them."""
+        if self._elements([name]) != [TensorProto.FLOAT]:
+            return name
+        for _ in range(self.integer(1, 2)):
+            kind = self.pick(
+                ("Relu", "Relu", "Neg", "Sigmoid", "Transpose", "Add", "Concat", "Mul")
+            )
+            if kind == "Concat" and not self._rank(name):
+                kind = "Neg"
+            if kind == "Concat":
+                name = self.op(kind, name, name, axis=self.integer(0, self._rank(name) - 1))
+            elif kind == "Mul" and self.opset >= 7:
+                name = self.op(kind, name, self.constant(self.pick((2.0, -0.5))))
+            elif kind in ("Add", "Mul"):
+                name = self.op(kind, name, name)
+            else:
+                name = self.op(kind, name)
+        return name
+
+    def _model(self, names: Sequence[str]) -> ModelProto:
         infos = [
             helper.make_tensor_value_info(name, KINDS[_kind_of(values)], values.shape)
             for name, values in self.inputs.items()
@@ -175,13 +203,20 @@ class Sketch:
         ends = [helper.make_empty_tensor_value_info(name) for name in names]
         held = [numpy_helper.from_array(values, name) for name, values in self.constants.items()]
         graph = helper.make_graph(self.nodes, self.operator, infos, ends, held)
-        model = helper.make_model(
+        return helper.make_model(
             graph, ir_version=8, opset_imports=[helper.make_opsetid("", self.opset)]
         )
-        inferred = shape_inference.infer_shapes(model)
-        for end, found in zip(model.graph.output, inferred.graph.output, strict=True):
-            end.type.tensor_type.elem_type = found.type.tensor_type.elem_type
-        return RandomGraph(self.operator, model, self.inputs, steps, self.placed)
+
+    def _inferred(self, names: Sequence[str]) -> list[TypeProto.Tensor]:
+        inferred = shape_inference.infer_shapes(self._model(names))
+        return [end.type.tensor_type for end in inferred.graph.output]
+
+    def _elements(self, names: Sequence[str]) -> list[int]:
+        return [each.elem_type for each in self._inferred(names)]
+
+    def _rank(self, name: str) -> int:
+        """0 where it is not known."""
+        return len(self._inferred([name])[0].shape.dim)
 
 
 def _kind_of(values: Array) -> str:
@@ -200,6 +235,7 @@ QUANTIZED: set[str] = set()
 def generates(*operators: str, quantized: bool = False) -> Callable[[Generator], Generator]:
     def register(generator: Generator) -> Generator:
         for operator in operators:
+            assert operator not in GENERATORS, operator
             GENERATORS[operator] = generator
             if quantized:
                 QUANTIZED.add(operator)
@@ -213,7 +249,7 @@ def generate(seed: int, number: int, operator: str | None = None) -> RandomGraph
     draw = np.random.default_rng([seed, number])
     names = sorted(GENERATORS)
     chosen = operator or names[int(draw.integers(len(names)))]
-    for attempt in range(100):
+    for attempt in range(1000):
         random = np.random.default_rng([seed, number, attempt, zlib.crc32(chosen.encode())])
         sketch = Sketch(chosen, random, int(random.integers(OLDEST, NEWEST + 1)))
         sketch.quantizes = chosen in QUANTIZED and sketch.opset >= 13 and sketch.chance(0.25)

@@ -113,8 +113,20 @@ def pooling(s: Sketch) -> Sequence[str]:
         attributes["count_include_pad"] = s.integer(0, 1)
     if not average and s.opset >= 8 and s.chance(0.2):
         attributes["storage_order"] = 1
-    x = s.value(s.numbers(_image(s, s.integer(1, 3), rank)))
-    return [s.op(s.operator, x, kernel_shape=kernel, **attributes)]
+    shape = _image(s, s.integer(1, 3), rank)
+    pads = attributes.get("pads", [0] * 2 * rank)
+    dilations = attributes.get("dilations", [1] * rank)
+    assert isinstance(pads, list)
+    assert isinstance(dilations, list)
+    if str(attributes.get("auto_pad", ""))[:4] != "SAME" and any(
+        (span - 1) * dilation + 1 > extent + pads[axis] + pads[axis + rank]
+        for axis, (span, dilation, extent) in enumerate(
+            zip(kernel, dilations, shape[2:], strict=True)
+        )
+    ):
+        # A window that is larger than its image: what comes of it is up to the runtime.
+        raise ValueError
+    return [s.op(s.operator, s.value(s.numbers(shape)), kernel_shape=kernel, **attributes)]
 
 
 @generates("GlobalAveragePool", "GlobalMaxPool", quantized=True)

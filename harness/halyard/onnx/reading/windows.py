@@ -59,6 +59,9 @@ def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Wi
     if len(pads) != 4 or min(pads) < 0:
         raise NotExpressible(f"it is padded by {pads}, and NNAPI takes four that are not negative")
     begins, ends = (pads[0], pads[1]), (pads[2], pads[3])
+    room = [sum(each) for each in zip(extents, begins, ends, strict=True)]
+    if any(span > whole for span, whole in zip(reach, room, strict=True)):
+        raise NotExpressible("its window is larger than its image")
     # With ceil_mode the last place is there where the window hangs over.
     wanted = mapper.image_dims(output)[2:]
     needed = [
@@ -68,6 +71,4 @@ def window(mapper: Mapper, node: Node, kernel: Sequence[int], output: str) -> Wi
         )
     ]
     over = max(needed[0] - ends[0], 0), max(needed[1] - ends[1], 0)
-    if any(over) and not node.integer("ceil_mode", 0):
-        raise NotExpressible("its window is larger than its image")
     return Window(spans, strides, dilations, begins, ends, over)
