@@ -107,8 +107,8 @@ class FileSubject:
 
     @property
     def runnable(self) -> RunnableModel:
-        """A PartitionedModel where the host runs parts of it. HalyardError, too, where it may not,
-        or where NNAPI runs none."""
+        """A PartitionedModel where the host runs parts of it, or all. HalyardError, too, where it
+        may not."""
         return _runnable(self.path, self.strict, self.options)
 
     def input_arrays(self) -> list[Array]:
@@ -227,7 +227,7 @@ def _converted(path: Path, options: ReadOptions) -> Conversion:
 def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
     conversion = _converted(path, options)
     parts = [each for each in conversion.parts if isinstance(each, NnapiPart)]
-    if strict or not parts:
+    if strict:
         conversion.refuse_unmapped()
     initial = {each.input: each.initial for each in conversion.states if each.input}
     if len(parts) == len(conversion.parts) == 1:

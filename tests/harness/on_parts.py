@@ -57,7 +57,8 @@ def problems(conversion: Conversion, path: Path, seed: int = 0) -> list[str]:
     found = converted(conversion, inputs)
     differences = []
     for info, wanted, actual in zip(conversion.outputs, expected, found, strict=True):
-        assert wanted.shape == info.shape
+        assert actual.shape == wanted.shape
+        assert info.is_open or wanted.shape == info.shape
         differences.append(compare(info, wanted, actual))
     count = sum(
         len(part.model.main.operations) for part in conversion.parts if isinstance(part, NnapiPart)

@@ -23,6 +23,7 @@ class Graph:
     def __init__(self, seed: int = 0, opset: int = OPSET) -> None:
         self.random = np.random.default_rng(seed)
         self.opset = opset
+        self.domains: dict[str, int] = {}  # others than ONNX's, with their versions
         self.nodes: list[Any] = []
         self.constants: list[TensorProto] = []
         self.inputs: list[Any] = []
@@ -65,12 +66,12 @@ class Graph:
         for info in unknown:
             info.ClearField("type")
         graph = helper.make_graph(self.nodes, "model", self.inputs, unknown, self.constants)
-        opset = helper.make_opsetid("", self.opset)
-        model = helper.make_model(graph, ir_version=8, opset_imports=[opset])
+        opsets = {"": self.opset, **self.domains}
+        imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+        model = helper.make_model(graph, ir_version=8, opset_imports=imports)
         inferred = shape_inference.infer_shapes(model, data_prop=True)
         for info, found in zip(model.graph.output, inferred.graph.output, strict=True):
             info.CopyFrom(found)
-            info.type.tensor_type.shape.SetInParent()
         return model
 
     # ---- 8 bits, by QuantizeLinear and DequantizeLinear ------------------------------------------

@@ -39,7 +39,7 @@ LAYERS: tuple[frozenset[str], ...] = (
         {"delimited", "driver_options", "durations", "folders", "junit", "native", "output_file"}
     ),
     frozenset({"operations", "plots", "results", "settings", "statistics", "terminal", "validity"}),
-    frozenset({"backends", "machine", "model", "progress", "records"}),
+    frozenset({"backends", "machine", "model", "preparation", "progress", "records"}),
     frozenset(
         {
             "cases",

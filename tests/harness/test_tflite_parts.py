@@ -253,14 +253,20 @@ def test_who_wants_one_model_is_told_of_the_parts(tmp_path: Path) -> None:
         _ = Workload.seeded(subject.runnable, 0).case
 
 
-def test_a_model_that_nnapi_runs_nothing_of_is_refused(tmp_path: Path) -> None:
+def test_a_model_that_nnapi_runs_nothing_of_runs_on_the_host(tmp_path: Path) -> None:
     graph = GraphFile()
     source, output = graph.input((2, 8)), graph.tensor((2, 8))
     graph.add("COS", [source], [output])
     subject = subject_of(graph, [output], tmp_path)
     assert kinds(subject.conversion) == ["host"]
-    with pytest.raises(HalyardError, match="1 operator has no mapping to NNAPI"):
-        _ = subject.runnable
+    with open_device("host") as device:
+        engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
+        measurement = measure(engine, subject, count=3)
+    assert measurement.problems == []
+    assert [row.backend for row in measurement.result.placement] == ["host"]
+    assert measurement.wall is not None
+    assert measurement.host is not None
+    assert measurement.wall.median == measurement.host.median > 0
 
 
 def test_the_reference_is_the_file_itself(tmp_path: Path) -> None:

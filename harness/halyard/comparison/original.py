@@ -96,7 +96,7 @@ class OriginalSide(LibrarySide):
                 path = folder / f"model{self._conversion.source.suffix}"
                 path.write_bytes(content)
                 with self._engine.load(path, [each.shape for each in given]) as loaded:
-                    loaded.bind([np.ascontiguousarray(values).tobytes() for values in given])
+                    loaded.feed(given)
                     outputs = loaded.run()
                     infos = loaded.tensors.outputs
         except (EngineRefused, HalyardError, ValueError) as error:

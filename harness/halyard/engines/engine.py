@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 from halyard.errors import HalyardError
+from halyard.model.fitting import fitted
 
 if TYPE_CHECKING:
     from halyard.engines.workload import Workload
@@ -68,6 +69,12 @@ class Loaded(Prepared, Protocol):
 
     def bind(self, inputs: Sequence[bytes]) -> None:
         """Of raw bytes, in the model's order. EngineRefused where they are not the model's."""
+
+    def feed(self, inputs: Sequence[Array]) -> None:
+        """The same of arrays, in types that can hold the model's values. HalyardError where it has
+        no room for them."""
+        fitting = [fitted(*each) for each in zip(inputs, self.tensors.inputs, strict=True)]
+        self.bind([values.tobytes() for values in fitting])
 
     def execute(self) -> None:
         """One inference, and nothing beside it: this is what is timed."""

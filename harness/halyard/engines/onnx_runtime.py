@@ -13,6 +13,8 @@ import numpy as np
 from halyard.engines.engine import EngineRefused, Library, Loaded, Shapes
 from halyard.engines.in_process import imported, timed
 from halyard.model import Array, TensorInfo, Tensors
+from halyard.model.fitting import fitted
+from halyard.model.tensors import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +26,13 @@ _TYPES = {
     "tensor(double)": np.float64,
     "tensor(float)": np.float32,
     "tensor(float16)": np.float16,
+    "tensor(int16)": np.int16,
     "tensor(int32)": np.int32,
     "tensor(int64)": np.int64,
     "tensor(int8)": np.int8,
+    "tensor(uint16)": np.uint16,
+    "tensor(uint32)": np.uint32,
+    "tensor(uint64)": np.uint64,
     "tensor(uint8)": np.uint8,
 }
 
@@ -89,23 +95,43 @@ class _Session(Loaded):
         return Tensors(inputs, tuple(map(_info, self._session.get_outputs())))
 
     def bind(self, inputs: Sequence[bytes]) -> None:
+        infos = self.tensors.inputs
         try:
-            for info, data in zip(self.tensors.inputs, inputs, strict=True):
-                values = np.frombuffer(data, info.dtype).reshape(info.shape)
-                held = self._module.OrtValue.ortvalue_from_numpy(values.copy())
-                self._held.append(held)
-                self._binding.bind_ortvalue_input(info.name, held)
+            self._bind(
+                [
+                    np.frombuffer(data, info.dtype).reshape(info.shape).copy()
+                    for info, data in zip(infos, inputs, strict=True)
+                ]
+            )
         except ValueError as error:
             raise EngineRefused(f"ONNX Runtime does not take the inputs: {error}") from error
         for value in self._session.get_outputs():
-            # No extents are those of a scalar, or of what it knows none of.
-            if not value.shape or not all(isinstance(extent, int) for extent in value.shape):
+            if not _is_closed(value):
                 self._binding.bind_output(value.name)
                 continue
             info = _info(value)
             held = self._module.OrtValue.ortvalue_from_shape_and_type(info.shape, info.dtype.type)
             self._held.append(held)
             self._binding.bind_ortvalue_output(info.name, held)
+
+    def feed(self, inputs: Sequence[Array]) -> None:
+        """Where the file leaves an extent open the arrays' own counts. Outputs have the shapes that
+        they come to have, whatever the file says."""
+        fitting = []
+        for value, given in zip(self._session.get_inputs(), inputs, strict=True):
+            info = _info(value)
+            if not _is_closed(value):
+                info = replace(info, shape=(OPEN,))
+            fitting.append(fitted(given, info))
+        self._bind(fitting)
+        for value in self._session.get_outputs():
+            self._binding.bind_output(value.name)
+
+    def _bind(self, inputs: Sequence[Array]) -> None:
+        for value, values in zip(self._session.get_inputs(), inputs, strict=True):
+            held = self._module.OrtValue.ortvalue_from_numpy(values)
+            self._held.append(held)
+            self._binding.bind_ortvalue_input(value.name, held)
 
     def run(self) -> list[Array]:
         self.execute()
@@ -119,6 +145,11 @@ class _Session(Loaded):
 
     def time(self, count: int, warmup: int = 0) -> list[int]:
         return timed(self.execute, count, warmup)
+
+
+def _is_closed(value: Any) -> bool:
+    """ONNX Runtime says nothing of the shape of a number and of what has a shape of any rank."""
+    return bool(value.shape) and all(isinstance(extent, int) for extent in value.shape)
 
 
 def _info(value: Any) -> TensorInfo:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from halyard import folders
-from halyard.engines.engine import EngineRefused, Library
+from halyard.engines.engine import EngineRefused, Library, Loaded
 from halyard.engines.litert import LiteRt
 from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.model import Array, Conversion, HostPart, NnapiPart, Source
@@ -35,9 +35,15 @@ def run_file(
 ) -> tuple[list[Array], list[int]]:
     """The outputs, and the nanoseconds of each counted run."""
     with engine.load(path, [values.shape for values in inputs]) as loaded:
-        loaded.bind([np.ascontiguousarray(values).tobytes() for values in inputs])
-        times = loaded.time(count, warmup)
-        return loaded.run(), times
+        return _run(loaded, inputs, count, warmup)
+
+
+def _run(
+    loaded: Loaded, inputs: Sequence[Array], count: int, warmup: int
+) -> tuple[list[Array], list[int]]:
+    loaded.feed(inputs)
+    times = loaded.time(count, warmup)
+    return loaded.run(), times
 
 
 def run_source(
@@ -60,7 +66,9 @@ def run_part(
     with folders.Temporary("part") as folder:
         path = folder / "part"
         path.write_bytes(part.content)
-        return run_file(engine, path, inputs, count, warmup)
+        # Its inputs are of the part's own types and shapes, which those that come are fitted to.
+        with engine.load(path) as loaded:
+            return _run(loaded, inputs, count, warmup)
 
 
 def original_inputs(conversion: Conversion, inputs: Sequence[Array]) -> list[Array]:

@@ -85,7 +85,7 @@ class PartsRun(Prepared):
             result.bytes_between_pieces += crossing
             said.append(result)
             values.update(zip(part.outputs, arrays, strict=True))
-        whole = _joined(said)
+        whole = _joined(said, count)
         self._host_ns = times.tolist()
         [example] = whole.examples
         for timing, host in zip(example.timings, self._host_ns, strict=True):
@@ -95,7 +95,7 @@ class PartsRun(Prepared):
         del example.outputs[:]
         for info in self._model.outputs:
             output = fitted(values[info.name], info)
-            example.outputs.add(data=output.tobytes(), dimensions=info.shape)
+            example.outputs.add(data=output.tobytes(), dimensions=output.shape)
         self._last = whole
         return whole
 
@@ -142,9 +142,12 @@ def _of_host(part: HostPart, median_ns: float) -> pb.CaseResult:
     return result
 
 
-def _joined(said: Sequence[pb.CaseResult]) -> pb.CaseResult:
-    """What the parts say, of which NNAPI runs one at least."""
+def _joined(said: Sequence[pb.CaseResult], count: int) -> pb.CaseResult:
+    """What the parts say. Where the host runs all of them, NNAPI takes no time."""
     ran = [result for result in said if result.examples]
+    if not ran:
+        timings = [pb.Timing() for _ in range(count)]
+        ran = [pb.CaseResult(examples=[pb.ExampleResult(timings=timings)])]
     is_profiled = any(result.profile for result in ran)
     pieces = 0
     for number, result in enumerate(said):

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from halyard.errors import HalyardError
 from halyard.model.conversion import HostPart, Part
 from halyard.model.operands import Array
@@ -23,6 +25,15 @@ class PartitionedModel(RunnableModel):
     def example_of(self, inputs: Sequence[Array], name: str = "") -> pb.Example:  # noqa: ARG002
         """There is none: no one NNAPI model takes these inputs."""
         raise self.refusal
+
+    def output_arrays(self, result: pb.ExampleResult) -> list[Array]:
+        """Where a shape is known only when the model runs it is that of the execution."""
+        return [
+            np.frombuffer(output.data, info.dtype).reshape(output.dimensions)
+            if info.is_open
+            else np.frombuffer(output.data, info.dtype).reshape(info.shape)
+            for info, output in zip(self.outputs, result.outputs, strict=True)
+        ]
 
     @property
     def refusal(self) -> HalyardError:

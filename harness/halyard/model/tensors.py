@@ -22,6 +22,10 @@ _COMPUTED = frozenset(
 )
 
 
+# An extent that is known only when the model runs. One alone may stand for any number of them.
+OPEN = -1
+
+
 class DataType(enum.Enum):
     """How a model's tensors are stored. The values are the names on the command line."""
 
@@ -43,6 +47,11 @@ class TensorInfo:
     shape: tuple[int, ...]
     scale: float = 0.0
     zero_point: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the shape is known only when the model runs."""
+        return OPEN in self.shape
 
     @property
     def quantized(self) -> bool:

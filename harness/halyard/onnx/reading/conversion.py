@@ -9,80 +9,86 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from onnx import ModelProto, ValueInfoProto, helper, numpy_helper
-from onnx.utils import Extractor
+from onnx import helper
 
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import Conversion, HostPart, NnapiPart, Source, TensorInfo, Unmapped
 from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import OpenDimensions
-from halyard.onnx.graph import packed
+from halyard.model.side_by_side import side_by_side
+from halyard.model.tensors import OPEN
+from halyard.onnx.reading.cutting import FORMAT, given_part, host_part, whole_part
 from halyard.onnx.reading.dynamic_quantization import with_real_numbers
 from halyard.onnx.reading.file import model_of
+from halyard.onnx.reading.inference import is_ranked
 from halyard.onnx.reading.input_ranges import ranges_of
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node, network_of
 from halyard.onnx.reading.operators import OPERATORS
 from halyard.onnx.reading.quantities import quantization_of
 from halyard.onnx.reading.signatures import refusals
-from halyard.proto import halyard_pb2 as pb
-
-FORMAT = "ONNX"
+from halyard.onnx.reading.stages import Between, stages_of
+from halyard.preparation import WHOLE, troubles
 
 
 # Weights may be of any size; what becomes of them is looked at.
 @np.errstate(all="ignore")
 def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
-    """HalyardError for what is no ONNX file, or has values of unknown shape at its ends."""
+    """HalyardError for what is no ONNX file, or has values at its ends that are no numbers."""
     model, notes = with_real_numbers(model_of(content, path))
     try:
         network = network_of(model, options.shapes)
+        inputs = tuple(_end(network, name) for name in network.inputs)
+        outputs = tuple(_end(network, name) for name in network.outputs)
+        if not network.name:
+            network.model.graph.name = path.stem
         network.refused = refusals(network, OPERATORS)
-        inputs, outputs = (_ends(network, names) for names in (network.inputs, network.outputs))
+        reading = _Reading(network)
+        parts = reading.parts()
     except OpenDimensions as error:
         raise OpenDimensions(f"{path}: {error}", error.options) from error
-    except HalyardError as error:
+    except (HalyardError, ValueError) as error:
         raise HalyardError(f"{path}: {error}") from error
-    if not network.nodes:
-        raise HalyardError(f"{path}: no operator of it is left that computes from an input")
-    if not network.name:
-        network.model.graph.name = path.stem
-    mapping = _Mapping(network)
-    mapping.run(network.nodes)
-    parts: Sequence[NnapiPart | HostPart]
-    try:
-        if mapping.unmapped:
-            parts, whole = _cut(network, mapping)
-        else:
-            part = mapping.part(network.inputs, network.outputs)
-            parts, whole = [part], part.model
-    except (NotExpressible, ValueError) as error:
-        raise HalyardError(f"{path}: it can't be cut into parts: {error}") from error
+    own = [part for part in parts if isinstance(part, NnapiPart)]
+    whole = own[0].model if len(own) == len(parts) == 1 else side_by_side(network.name, own)
     return Conversion(
         Source(path, FORMAT),
         whole,
         parts,
         inputs,
         outputs,
-        tuple(mapping.unmapped.values()),
+        reading.unmapped,
         tuple(notes),
         ranges_of(network),
     )
 
 
-def _ends(network: Network, names: Sequence[str]) -> tuple[TensorInfo, ...]:
-    """In the types of the file."""
-    infos = []
-    for name in names:
-        kind = network.type(name)
-        try:
-            dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.element))
-        except KeyError as error:
-            raise HalyardError(f"{name!r} is of a type without numbers") from error
-        if math.prod(kind.shape) * dtype.itemsize > MAX_VALUE_BYTES:
-            raise HalyardError(f"{name!r} takes more than {MAX_VALUE_BYTES} bytes")
-        infos.append(TensorInfo(name, dtype, kind.shape, *_steps(network, name)))
-    return tuple(infos)
+def _end(network: Network, name: str) -> TensorInfo:
+    """An input or output in the type of the file."""
+    element = network.element(name)
+    try:
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(element))
+    except KeyError as error:
+        raise HalyardError(f"{name!r} is of a type without numbers") from error
+    if dtype == np.object_:
+        raise HalyardError(f"{name!r} is of a type without numbers")
+    shape = _shape(network, name)
+    if math.prod(abs(extent) for extent in shape) * dtype.itemsize > MAX_VALUE_BYTES:
+        raise HalyardError(f"{name!r} takes more than {MAX_VALUE_BYTES} bytes")
+    return TensorInfo(name, dtype, shape, *_steps(network, name))
+
+
+def _shape(network: Network, name: str) -> tuple[int, ...]:
+    """As far as it is known before the model runs."""
+    if name in network.types:
+        return network.types[name].shape
+    proto = network.protos[name]
+    if not is_ranked(proto):
+        return (OPEN,)
+    return tuple(
+        extent.dim_value if extent.HasField("dim_value") else OPEN
+        for extent in proto.tensor_type.shape.dim
+    )
 
 
 def _steps(network: Network, name: str) -> tuple[float, int]:
@@ -94,12 +100,23 @@ def _steps(network: Network, name: str) -> tuple[float, int]:
     return found.scale, found.zero_point
 
 
+class _Blamed(Exception):
+    """Operators that are the host's after all, by number, and outputs, by name, each with the
+    reason."""
+
+    def __init__(self, reasons: Mapping[int | str, str]) -> None:
+        super().__init__(reasons)
+        self.reasons = reasons
+
+
 @dataclass
 class _Mapping:
     """A model in the making, from some of the operators."""
 
     network: Network
-    unmapped: dict[int, Unmapped] = field(default_factory=dict)  # by the operator's number
+    unmapped: dict[int, str] = field(default_factory=dict)  # by the operator's number
+    # Of each operation: the operator that asked for it, or the output.
+    origins: list[int | str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.mapper = Mapper(self.network)
@@ -110,11 +127,12 @@ class _Mapping:
                 try:
                     self._map(node)
                 except NotExpressible as error:
-                    self.unmapped[node.number] = Unmapped(node.label, str(error))
+                    self.unmapped[node.number] = str(error)
                 # Attributes that go with no shape: onnx checks some of them, and no others.
-                except (ValueError, ArithmeticError, LookupError) as error:
+                except (ValueError, ArithmeticError, LookupError, TypeError) as error:
                     reason = f"it contradicts itself ({type(error).__name__}: {error})"
-                    self.unmapped[node.number] = Unmapped(node.label, reason)
+                    self.unmapped[node.number] = reason
+                self._note(node.number)
 
     def _map(self, node: Node) -> None:
         if node.number in self.network.refused:
@@ -127,138 +145,160 @@ class _Mapping:
         OPERATORS[node.operator].handler(self.mapper, node)
 
     def part(self, order: Sequence[str], outputs: Sequence[str]) -> NnapiPart:
-        """The finished model, whose inputs are in that order so far as it has them."""
+        """The finished model. Inputs that are in the order come first, in it. _Blamed where NNAPI
+        can't give an output as the file has it."""
         mapper = self.mapper
         taken: set[int] = set()
-        results = [mapper.result(name, taken) for name in outputs]
+        results = []
+        for name in outputs:
+            origin = self._origin(name)
+            try:
+                results.append(mapper.result(name, taken))
+            except (NotExpressible, ValueError) as error:
+                raise _Blamed({origin: str(error)}) from error
+            self._note(origin)
         model = mapper.builder.build(results)
-        names = [name for name in dict.fromkeys(order) if name in mapper.inputs]
+        names = [name for name in dict.fromkeys([*order, *mapper.inputs]) if name in mapper.inputs]
         by_name = dict(zip(mapper.inputs, model.main.input_indexes, strict=True))
         model.main.input_indexes[:] = [by_name[name] for name in names]
         return NnapiPart(
             model, tuple(names), tuple(outputs), mapper.tensor_names, mapper.permutations
         )
 
+    def _origin(self, output: str) -> int | str:
+        """Who is to blame for it: the operator that computes it, if one does."""
+        producer = self.network.producers.get(output)
+        if producer is None or output in self.network.constants:
+            return output
+        return self.mapper.absorbed.get(producer.number, producer.number)
 
-# ---- parts --------------------------------------------------------------------------------------
+    def _note(self, origin: int | str) -> None:
+        """That operations since the last time are there for it."""
+        count = len(self.mapper.builder.main.operations) - len(self.origins)
+        self.origins.extend([origin] * count)
 
 
-def _cut(network: Network, mapping: _Mapping) -> tuple[Sequence[NnapiPart | HostPart], pb.Model]:
-    """Stages, each on one side: even ones NNAPI's, odd ones the host's."""
-    stages = _stages(network, mapping)
-    produced = {
-        name: stages[node.number] for node in network.nodes for name in node.outputs if name
-    }
-    wanted = list(network.outputs)
-    parts: list[NnapiPart | HostPart] = []
-    # From the last on: a stage gives what later ones have been found to take.
-    for stage in sorted(set(stages.values()), reverse=True):
-        nodes = [node for node in network.nodes if stages[node.number] == stage]
-        outputs = [name for name in dict.fromkeys(wanted) if produced.get(name) == stage]
-        part: NnapiPart | HostPart
-        if stage % 2:
-            part = _host_part(network, nodes, outputs)
-        elif outputs:
-            part = _nnapi_part(network, nodes, outputs)
+class _Reading:
+    """Whatever NNAPI can't run, for whichever reason, is the host's: each that is found is noted in
+    the network, and all is mapped anew. At the worst the host runs the file as it is."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._unmapped: dict[int | str, Unmapped] = {}
+        self._whole = ""  # why the model is the host's as a whole
+
+    @property
+    def unmapped(self) -> tuple[Unmapped, ...]:
+        """In the order of the file."""
+        numbers = [node.number for node in self._network.nodes]
+        found = [self._unmapped[each] for each in numbers if each in self._unmapped]
+        found += [each for key, each in self._unmapped.items() if isinstance(key, str)]
+        return (*found, *([Unmapped("the model", self._whole)] if self._whole else []))
+
+    def parts(self) -> list[NnapiPart | HostPart]:
+        network = self._network
+        outputs = list(dict.fromkeys(network.outputs))
+        if not network.nodes:
+            self._whole = "no operator of it computes from an input"
+            return [given_part(network, outputs)]
+        try:
+            while True:
+                try:
+                    return self._prepared(outputs)
+                except _Blamed as found:
+                    self._bar(found.reasons)
+        except (NotExpressible, ValueError) as error:
+            self._whole = f"it runs on the host as a whole: {error}"
+            return [whole_part(network, outputs)]
+
+    def _bar(self, reasons: Mapping[int | str, str]) -> None:
+        known = len(self._unmapped)
+        labels = {node.number: node.label for node in self._network.nodes}
+        for key, reason in reasons.items():
+            if key not in self._unmapped:
+                label = labels[key] if isinstance(key, int) else f"output {key!r}"
+                self._unmapped[key] = Unmapped(label, reason)
+            if isinstance(key, int):
+                self._network.refused.setdefault(key, reason)
+        if len(self._unmapped) == known:
+            raise NotExpressible("; ".join(reasons.values()))
+
+    def _prepared(self, outputs: Sequence[str]) -> list[NnapiPart | HostPart]:
+        """Parts that the driver prepares."""
+        network = self._network
+        mapping = _Mapping(network)
+        mapping.run(network.nodes)
+        found = dict(mapping.unmapped)
+        fresh = found.keys() - self._unmapped.keys()
+        if fresh:
+            self._bar({number: found[number] for number in found if number in fresh})
+            # What one of them had taken in stands alone now.
+            if not fresh.isdisjoint(mapping.mapper.absorbed.values()):
+                return self._prepared(outputs)
+        try:
+            stages = stages_of(network, mapping.mapper.absorbed)
+        except Between as between:
+            raise _Blamed({number: str(between) for number in between.numbers}) from between
+        if found or any(isinstance(key, str) for key in self._unmapped):
+            made = self._cut(stages, outputs)
         else:
-            continue
-        wanted += part.inputs
-        parts.insert(0, part)
-    return parts, _side_by_side(network, parts, stages)
+            # Also what is an input or a constant, as copies.
+            made = [(mapping.part(network.inputs, outputs), mapping.origins)]
+        self._check(made)
+        return [part for part, _ in made]
 
+    def _check(self, made: Sequence[tuple[NnapiPart | HostPart, Sequence[int | str]]]) -> None:
+        """_Blamed for what the driver does not prepare."""
+        own = [(part.model, origins) for part, origins in made if isinstance(part, NnapiPart)]
+        reasons: dict[int | str, str] = {}
+        answers = troubles([model for model, _ in own])
+        for (_, origins), answer in zip(own, answers, strict=True):
+            for number, reason in answer.items():
+                if number == WHOLE:
+                    raise NotExpressible(reason)
+                reasons.setdefault(origins[number], reason)
+        if reasons:
+            raise _Blamed(reasons)
 
-def _stages(network: Network, mapping: _Mapping) -> Mapping[int, int]:
-    """Of each operator, by number. Those that one has taken in go with it."""
-    leader = {node.number: node.number for node in network.nodes}
-    leader |= mapping.mapper.absorbed
-    groups: dict[int, list[Node]] = {}
-    for node in network.nodes:
-        groups.setdefault(leader[node.number], []).append(node)
-    stages: dict[int, int] = {}
-    # A group takes in what follows its first operator alone, so that this order is one of theirs
-    # only where what else they read comes before: else the stage is found when that is known.
-    waiting = dict(groups)
-    while waiting:
-        left = len(waiting)
-        for number, nodes in list(waiting.items()):
-            before = [
-                leader[producer.number]
-                for node in nodes
-                for name in node.inputs
-                if (producer := network.producers.get(name)) is not None
-                and producer.number in leader
-                and leader[producer.number] != number
-            ]
-            if all(each in stages for each in before):
-                host = number in mapping.unmapped
-                stages[number] = max([int(host), *(_after(stages[each], host) for each in before)])
-                del waiting[number]
-        if len(waiting) == left:
-            raise NotExpressible("its operators wait for each other")
-    return {number: stages[first] for number, first in leader.items()}
+    def _cut(
+        self, stages: Mapping[int, int], outputs: Sequence[str]
+    ) -> list[tuple[NnapiPart | HostPart, Sequence[int | str]]]:
+        network = self._network
+        produced = {
+            name: stages[node.number]
+            for node in network.nodes
+            for name in node.outputs
+            if name and name not in network.constants
+        }
+        wanted = list(outputs)
+        parts: list[tuple[NnapiPart | HostPart, Sequence[int | str]]] = []
+        # From the last on: a stage gives what later ones have been found to take.
+        for stage in sorted(set(stages.values()), reverse=True):
+            nodes = [node for node in network.nodes if stages[node.number] == stage]
+            given = [name for name in dict.fromkeys(wanted) if produced.get(name) == stage]
+            if not given:
+                continue
+            if stage % 2:
+                part: NnapiPart | HostPart = host_part(network, nodes, given)
+                parts.insert(0, (part, ()))
+            else:
+                part, origins = self._nnapi_part(nodes, given)
+                parts.insert(0, (part, origins))
+            wanted += part.inputs
+        # Inputs go through as they are, if there are parts that values go by.
+        left = [name for name in outputs if name not in produced]
+        if any(name in network.constants for name in left) or (left and len(parts) < 2):
+            parts.append((given_part(network, left), ()))
+        return parts
 
-
-def _after(stage: int, host: bool) -> int:
-    return stage if bool(stage % 2) == host else stage + 1
-
-
-def _nnapi_part(network: Network, nodes: Sequence[Node], outputs: Sequence[str]) -> NnapiPart:
-    mapping = _Mapping(network)
-    mapping.run(nodes)
-    if mapping.unmapped:
-        raise NotExpressible("; ".join(each.text() for each in mapping.unmapped.values()))
-    for name in outputs:
+    def _nnapi_part(
+        self, nodes: Sequence[Node], outputs: Sequence[str]
+    ) -> tuple[NnapiPart, Sequence[int | str]]:
+        network = self._network
+        mapping = _Mapping(network)
+        mapping.run(nodes)
+        if mapping.unmapped:
+            raise _Blamed(dict(mapping.unmapped.items()))
         # What an output is made of may come in as well.
-        mapping.mapper.operand(name)
-    return mapping.part([*network.inputs, *mapping.mapper.inputs], outputs)
-
-
-def _host_part(network: Network, nodes: Sequence[Node], outputs: Sequence[str]) -> HostPart:
-    made = {name for node in nodes for name in node.outputs}
-    for node in nodes:
-        if node.reads_around():
-            raise NotExpressible(f"{node.label} has a graph that reads values around it")
-    read = dict.fromkeys(name for node in nodes for name in node.inputs if name)
-    inputs = [name for name in read if name not in made and name not in network.constants]
-    extracted = Extractor(_described(network)).extract_model(inputs, list(outputs))
-    return HostPart(
-        packed(extracted),
-        FORMAT,
-        tuple(inputs),
-        tuple(outputs),
-        tuple(node.label for node in nodes),
-    )
-
-
-def _described(network: Network) -> ModelProto:
-    """The model with the types that were found, which cuts go by, and with what was computed."""
-    model = ModelProto()
-    model.CopyFrom(network.model)
-    known = {info.name for info in (*model.graph.input, *model.graph.output)}
-    model.graph.ClearField("value_info")
-    for info in model.graph.input:
-        info.type.CopyFrom(network.protos[info.name])
-    model.graph.ClearField("node")
-    model.graph.node.extend(node.proto for node in network.nodes)
-    known.update(tensor.name for tensor in model.graph.initializer)
-    for name, proto in network.protos.items():
-        if name in network.constants and name in network.uses and name not in known:
-            model.graph.initializer.append(numpy_helper.from_array(network.constants[name], name))
-        elif name not in known and name not in network.constants:
-            model.graph.value_info.append(ValueInfoProto(name=name, type=proto))
-    return model
-
-
-def _side_by_side(
-    network: Network, parts: Sequence[NnapiPart | HostPart], stages: Mapping[int, int]
-) -> pb.Model:
-    """All that NNAPI runs as one model. What the host computes comes in."""
-    own = [part for part in parts if isinstance(part, NnapiPart)]
-    if not own:
-        return pb.Model(name=network.name)
-    mapping = _Mapping(network)
-    mapping.run([node for node in network.nodes if stages[node.number] % 2 == 0])
-    outputs = [name for part in own for name in part.outputs]
-    for name in outputs:
-        mapping.mapper.operand(name)
-    return mapping.part([*network.inputs, *mapping.mapper.inputs], outputs).model
+        part = mapping.part(network.inputs, outputs)
+        return part, mapping.origins

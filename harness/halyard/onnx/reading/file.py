@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 from onnx.inliner import inline_local_functions
 
@@ -24,12 +24,35 @@ def model_of(content: bytes, path: Path) -> ModelProto:
     try:
         model = parsed(content)
         _embed_external_data(model, path.parent)
-        checked(model)
+        _check(model)
         return inline_local_functions(model) if model.functions else model
     except ValueError as error:
         raise HalyardError(f"{path}: this is no ONNX file: {error}") from error
     except RecursionError as error:
         raise HalyardError(f"{path}: its graphs lie too deep in each other") from error
+
+
+def _check(model: ModelProto) -> None:
+    """The checker wants a type and a shape of each output, which inference finds and ONNX Runtime
+    does without."""
+    typeless = [info for info in model.graph.output if info.type.WhichOneof("value") is None]
+    for info in typeless:
+        info.type.tensor_type.elem_type = TensorProto.FLOAT
+    tensors = [info.type.tensor_type for info in model.graph.output if _is_tensor(info.type)]
+    bare = [tensor for tensor in tensors if not tensor.HasField("shape")]
+    for tensor in bare:
+        tensor.shape.SetInParent()
+    try:
+        checked(model)
+    finally:
+        for tensor in bare:
+            tensor.ClearField("shape")
+        for info in typeless:
+            info.ClearField("type")
+
+
+def _is_tensor(proto: TypeProto) -> bool:
+    return bool(proto.HasField("tensor_type"))
 
 
 def tensors_of(graph: GraphProto) -> Iterator[TensorProto]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,18 @@ from onnx import (
     NodeProto,
     TensorProto,
     TypeProto,
-    defs,
     helper,
     numpy_helper,
-    shape_inference,
 )
 
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import Array
 from halyard.model.shapes import UNSAID, Shapes
-from halyard.onnx.reading import extents
+from halyard.onnx.reading.branches import Branch, branch_of
 from halyard.onnx.reading.declared import close_inputs
 from halyard.onnx.reading.folding import FOLDABLE, evaluated
+from halyard.onnx.reading.inference import inferred, merged, without_shape
+from halyard.onnx.reading.naming import names_of, read_by
 
 # Of a value, and of all constants that are computed: a file of a few bytes may ask for anything.
 MAX_VALUE_BYTES = 2**30
@@ -43,6 +44,8 @@ class Node:
     number: int
     proto: NodeProto
     opset: int
+    # In the file, where it does not stand in the main graph.
+    place: str = ""
 
     @property
     def operator(self) -> str:
@@ -65,11 +68,16 @@ class Node:
 
     @property
     def label(self) -> str:
-        return f"{self.number} {self.operator} {self.proto.name!r}"
+        return f"{self.place or self.number} {self.operator} {self.proto.name!r}"
 
-    def reads_around(self) -> bool:
-        """Whether it has a graph of its own that may read values of the one around it."""
-        return _read_by(self.proto) != {*self.proto.input}
+    @cached_property
+    def reads(self) -> Sequence[str]:
+        """What it computes from: its inputs, and what graphs of its own read around them."""
+        return [name for name in read_by(self.proto) if name]
+
+    @property
+    def has_graphs(self) -> bool:
+        return any(each.HasField("g") or each.graphs for each in self.proto.attribute)
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
@@ -111,6 +119,8 @@ class Network:
     protos: dict[str, TypeProto] = field(default_factory=dict)
     types: dict[str, ValueType] = field(default_factory=dict)
     constants: dict[str, Array] = field(default_factory=dict)
+    # Values whose types follow from what the inputs are, and not from what the file declares.
+    certain: set[str] = field(default_factory=set)
     producers: dict[str, Node] = field(default_factory=dict)
     uses: dict[str, list[Node]] = field(default_factory=dict)
     # Why nodes are not understood, by their numbers: no other looks into them.
@@ -131,11 +141,18 @@ class Network:
         return [each.name for each in self.model.graph.output]
 
     def type(self, name: str) -> ValueType:
-        """NotExpressible for a value whose shape is not known."""
+        """NotExpressible for a value whose shape is not known, or that is no tensor."""
         found = self.types.get(name)
-        if found is None:
-            raise NotExpressible(f"{name!r} {_NO_SHAPE}")
-        return found
+        if found is not None:
+            return found
+        kind = self.protos[name].WhichOneof("value") if name in self.protos else None
+        if kind not in (None, "tensor_type"):
+            raise NotExpressible(f"{name!r} is a {kind.removesuffix('_type')}, and no tensor")
+        raise NotExpressible(f"{name!r} {_NO_SHAPE}")
+
+    def element(self, name: str) -> int:
+        """Of TensorProto.DataType; 0 where it is not known, or there is no tensor."""
+        return int(self.protos[name].tensor_type.elem_type) if name in self.protos else 0
 
     def is_read(self, name: str) -> bool:
         """By an operator or by the user."""
@@ -155,9 +172,6 @@ def network_of(model: ModelProto, shapes: Shapes = UNSAID) -> Network:
     network = Network(model)
     graph = model.graph
     close_inputs(model, network.inputs, shapes)
-    # What is inferred goes before what the file says.
-    for info in (*graph.value_info, *graph.output):
-        network.protos[info.name] = info.type
     for tensor in graph.initializer:
         _hold(network, tensor.name, _array(tensor))
     if graph.sparse_initializer:
@@ -165,11 +179,9 @@ def network_of(model: ModelProto, shapes: Shapes = UNSAID) -> Network:
     for info in graph.input:
         if info.name not in network.constants:
             network.protos[info.name] = info.type
+            network.certain.add(info.name)
             _note(network, info.name, network.protos[info.name])
-    opsets = {each.domain or "ai.onnx": each.version for each in model.opset_import}
-    for number, proto in enumerate(graph.node):
-        domain = proto.domain or "ai.onnx"
-        _add(network, Node(number, proto, opsets.get(domain, 0)))
+    _Walk(network).run()
     _drop_the_dead(network)
     return network
 
@@ -185,6 +197,7 @@ def _hold(network: Network, name: str, values: Array) -> None:
     network.constants[name] = values
     element = helper.np_dtype_to_tensor_dtype(values.dtype)
     network.protos[name] = helper.make_tensor_type_proto(element, values.shape)
+    network.certain.add(name)
     network.types[name] = ValueType(element, values.shape)
 
 
@@ -198,44 +211,88 @@ def _note(network: Network, name: str, proto: TypeProto) -> None:
         network.types[name] = ValueType(tensor.elem_type, shape)
 
 
-def _add(network: Network, node: Node) -> None:
-    network.nodes.append(node)
-    for name in node.outputs:
-        if name:
+class _Walk:
+    """Over the operators in their order, each of which is known when it is come to: what it writes
+    has a type, or is computed. The branch that an If takes stands in its place where its condition
+    is known."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        model = network.model
+        self._opsets = {each.domain or "ai.onnx": each.version for each in model.opset_import}
+        self._declared = {info.name: info.type for info in model.graph.value_info}
+        self._declared |= {info.name: info.type for info in model.graph.output}
+        self._names = names_of(model.graph)
+        self._node_names = {node.name for node in model.graph.node}
+        self._numbers = count(len(model.graph.node))
+
+    def run(self) -> None:
+        for number, proto in enumerate(self._network.model.graph.node):
+            self._take(self._node(number, proto))
+
+    def _node(self, number: int, proto: NodeProto, place: str = "") -> Node:
+        return Node(number, proto, self._opsets.get(proto.domain or "ai.onnx", 0), place)
+
+    def _take(self, node: Node) -> None:
+        condition = self._network.constants.get(node.input(0)) if node.operator == "If" else None
+        if condition is not None and condition.size == 1:
+            taken = bool(condition.reshape(-1)[0])
+            branch = branch_of(node.proto, taken, self._names, self._node_names)
+            if branch is not None:
+                self._take_branch(node, branch)
+                return
+        self._add(node)
+
+    def _take_branch(self, node: Node, branch: Branch) -> None:
+        for tensor in branch.initializers:
+            _hold(self._network, tensor.name, _array(tensor))
+        for number, proto in enumerate(branch.nodes):
+            place = f"{node.place or node.number}.{branch.name}.{number}"
+            self._take(self._node(next(self._numbers), proto, place))
+
+    def _add(self, node: Node) -> None:
+        network = self._network
+        network.nodes.append(node)
+        found = self._inferred(node)
+        for name in node.outputs:
+            if not name:
+                continue
             network.producers[name] = node
-    for name, proto in _inferred(network, node).items():
-        network.protos[name] = proto
-    for name in node.outputs:
-        if name in network.protos:
-            _note(network, name, network.protos[name])
-    _fold(network, node)
+            proto = merged(found.get(name), self._declared.get(name))
+            if proto is not None:
+                network.protos[name] = proto
+                _note(network, name, proto)
+        # What rests on a declaration alone may not be so.
+        if all(name in network.certain for name in node.reads):
+            network.certain |= {
+                name
+                for name in node.outputs
+                if name in found and merged(found[name], self._declared.get(name)) == found[name]
+            }
+        _fold(network, node)
 
-
-def _inferred(network: Network, node: Node) -> Mapping[str, TypeProto]:
-    """None where nothing is known of the operator, or of what it reads."""
-    names = [name for name in node.inputs if name]
-    nested = any(each.HasField("g") or each.graphs for each in node.proto.attribute)
-    if nested or any(name not in network.protos for name in names):
-        return {}
-    try:
-        opset = extents.version_to_infer_by(node.proto, node.opset)
-        schema = defs.get_schema(node.proto.op_type, opset, node.proto.domain)
-    except defs.SchemaError:
-        return {}
-    data = {
-        name: numpy_helper.from_array(network.constants[name], name)
-        for name in names
-        if name in network.constants and network.constants[name].size <= _MAX_SHAPE_ELEMENTS
-    }
-    types = {name: network.protos[name] for name in names}
-    try:
-        found = shape_inference.infer_node_outputs(
-            schema, node.proto, types, data, opset_imports=list(network.model.opset_import)
-        )
-    # Of the checker's or of inference, whose classes have nothing in common.
-    except Exception as error:
-        raise HalyardError(f"operator {node.label} contradicts itself: {error}") from error
-    return extents.corrected(node.proto, types, found)
+    def _inferred(self, node: Node) -> Mapping[str, TypeProto]:
+        """None where nothing is known of the operator, or of what it reads."""
+        network = self._network
+        names = [name for name in node.reads if name in network.protos]
+        data = {
+            name: numpy_helper.from_array(network.constants[name], name)
+            for name in names
+            if name in network.constants and network.constants[name].size <= _MAX_SHAPE_ELEMENTS
+        }
+        types = {name: network.protos[name] for name in names}
+        imports = list(network.model.opset_import)
+        try:
+            return inferred(node.proto, node.opset, imports, types, data)
+        except ValueError as error:
+            if all(name in network.certain for name in names):
+                raise HalyardError(f"operator {node.label} contradicts itself: {error}") from error
+        # What the file merely declares is not so.
+        types |= {name: without_shape(types[name]) for name in names if name not in network.certain}
+        try:
+            return inferred(node.proto, node.opset, imports, types, data)
+        except ValueError:
+            return {}
 
 
 def _fold(network: Network, node: Node) -> None:
@@ -277,20 +334,8 @@ def _drop_the_dead(network: Network) -> None:
         open_outputs = [name for name in node.outputs if name and name not in network.constants]
         if any(name in wanted for name in open_outputs):
             alive.append(node)
-            wanted.update(name for name in _read_by(node.proto) if name)
+            wanted.update(node.reads)
     network.nodes = alive[::-1]
     for node in network.nodes:
-        for name in _read_by(node.proto):
+        for name in node.reads:
             network.uses.setdefault(name, []).append(node)
-
-
-def _read_by(proto: NodeProto) -> set[str]:
-    """With what its graphs read from around them."""
-    names = set(proto.input)
-    for attribute in proto.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            own = {each.name for each in graph.input} | {each.name for each in graph.initializer}
-            own.update(name for node in graph.node for name in node.output)
-            read = {name for node in graph.node for name in _read_by(node)}
-            names |= (read | {each.name for each in graph.output}) - own
-    return names

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from halyard.model import (
 from halyard.model.cut import cut
 from halyard.model.partition import Group, Step, groups
 from halyard.model.read_options import ReadOptions
+from halyard.preparation import WHOLE, troubles
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.bundle import is_bundle, taken
 from halyard.tflite.graph import OMITTED
@@ -35,12 +35,8 @@ from halyard.tflite.reading.input_ranges import ranges_of
 from halyard.tflite.reading.mapper import Mapped, Mapper
 from halyard.tflite.reading.operators import HANDLERS
 from halyard.tflite.reading.resizing import resized
-from halyard.validity import verdicts
 
 FORMAT = "TFLite"
-
-# How the driver says which operation of a model is the trouble.
-_OPERATION = re.compile(r"operation (?P<number>\d+) \((?P<name>\w+)\): (?P<reason>.*)", re.DOTALL)
 
 
 def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
@@ -158,16 +154,23 @@ class _Reading:
             parts, model, numbers = self._parts(steps, origins, outputs)
             if not numbers:
                 return parts, model, outputs
-            [verdict] = verdicts([model])
-            found = _OPERATION.match(verdict.message)
-            if verdict.hal_version != pb.HAL_VERSION_UNSPECIFIED or found is None:
+            [found] = troubles([model])
+            if not found:
                 return parts, model, outputs
-            number = numbers[int(found["number"])]
-            reason = f"NNAPI's {found['name']}: {found['reason']}"
+            if WHOLE in found:
+                raise NotExpressible(found[WHOLE])
+            if not self._blame({numbers[place]: reason for place, reason in found.items()}):
+                raise NotExpressible("; ".join(found.values()))
+
+    def _blame(self, reasons: Mapping[int, str]) -> bool:
+        """Whether an operator is found that asked for one of the operations: it is the host's."""
+        blamed = False
+        for number, reason in reasons.items():
             mapped = next((each for each in self._mapped if number in each.operations), None)
-            if mapped is None:
-                raise NotExpressible(reason)
-            mapped.reason, mapped.operations = reason, range(0)
+            if mapped is not None:
+                mapped.reason, mapped.operations = reason, range(0)
+                blamed = True
+        return blamed
 
     # ---- steps ----------------------------------------------------------------------------------
 
