@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from halyard import onnx
 from halyard.model import Array, Conversion, RunnableModel
 from tests.harness.on_parts import converted, inputs_for, original, problems
 from tests.harness.onnx_models import Graph
 
-pytest.importorskip("onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime")
 
 Build = Callable[[Graph], str]
 F, WHOLE, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -372,3 +372,40 @@ def test_what_is_not_mapped_says_why_and_runs_on_the_host(name: str, tmp_path: P
     inputs = inputs_for(conversion.inputs)
     for wanted, found in zip(original(path, inputs), converted(conversion, inputs), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def of_onnx_runtime(kind: str, *shapes: Sequence[int], **attributes: object) -> Graph:
+    """A graph around an operator of its own, and what it gives."""
+    g = Graph(5)
+    names = [g.input(f"x_{number}", shape) for number, shape in enumerate(shapes)]
+    g.nodes.append(helper.make_node(kind, names, ["y"], domain="com.microsoft", **attributes))
+    return g
+
+
+MICROSOFT = {
+    "fused_matmul": of_onnx_runtime("FusedMatMul", (2, 3, 4), (2, 5, 4), transB=1, alpha=0.5),
+    "fused_matmul_of_ranks": of_onnx_runtime("FusedMatMul", (2, 4, 3), (4, 5), transA=1),
+    "fused_matmul_plain": of_onnx_runtime("FusedMatMul", (1, 2, 4, 3), (2, 3, 5)),
+    "gelu": of_onnx_runtime("Gelu", (2, 3)),
+    "quick_gelu": of_onnx_runtime("QuickGelu", (2, 3), alpha=1.5),
+}
+
+
+@pytest.mark.parametrize("name", MICROSOFT)
+def test_operators_of_onnx_runtime_agree(name: str, tmp_path: Path) -> None:
+    """Whose shapes the file says, as its optimiser does: onnx knows nothing of them."""
+    g = MICROSOFT[name]
+    end = helper.make_empty_tensor_value_info("y")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    graph = helper.make_graph(g.nodes, "model", g.inputs, [end], g.constants)
+    model = helper.make_model(graph, ir_version=8, opset_imports=opsets)
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    [wanted] = session.get_outputs()
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F, wanted.shape))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    conversion = onnx.read_conversion(path.read_bytes(), path)
+    assert [each.text() for each in conversion.unmapped] == []
+    assert problems(conversion, path) == []

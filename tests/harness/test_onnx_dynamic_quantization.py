@@ -16,6 +16,7 @@ from halyard.model import Conversion
 from tests.harness.on_parts import converted, inputs_for, operations, original
 from tests.harness.onnx_models import Graph
 
+onnxruntime = pytest.importorskip("onnxruntime")
 quantization = pytest.importorskip("onnxruntime.quantization")
 
 Build = Callable[[Graph], str]
@@ -228,3 +229,28 @@ def test_lstm_of_the_dynamic_quantiser_differs_by_its_rounding_alone(
     plain = tmp_path / "plain.onnx"
     for wanted, found in zip(original(plain, inputs), converted(conversion, inputs), strict=True):
         assert np.abs(wanted - found).max() < 0.02
+
+
+def optimised(path: Path) -> Path:
+    """As ONNX Runtime's optimiser writes the file."""
+    written = path.with_name("optimised.onnx")
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(written)
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return written
+
+
+@pytest.mark.parametrize("unsigned", [False, True])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("name", ["layers", "attention"])
+def test_what_onnx_runtime_makes_of_it_agrees(
+    name: str, per_channel: bool, unsigned: bool, tmp_path: Path
+) -> None:
+    """DynamicQuantizeMatMul and MatMulIntegerToFloat."""
+    plain = quantized(MODELS[name], tmp_path, per_channel=per_channel, unsigned=unsigned)
+    path = optimised(plain)
+    kinds = {node.op_type for node in onnx_package.load(path).graph.node}
+    assert kinds & {"DynamicQuantizeMatMul", "MatMulIntegerToFloat"}, kinds
+    assert read(path).notes
+    close(path)

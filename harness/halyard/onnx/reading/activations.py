@@ -234,6 +234,14 @@ def gelu(mapper: Mapper, node: Node) -> None:
     arithmetic.finish_mul(node.outputs[0], share, source, layout)
 
 
+def quick_gelu(mapper: Mapper, node: Node) -> None:
+    """ONNX Runtime's: x sigmoid(α x)."""
+    arithmetic, source, layout = _source(mapper, node)
+    scaled = arithmetic.mul(source, node.real("alpha", 1.702))
+    share = arithmetic.unary(pb.OPERATION_TYPE_LOGISTIC, scaled)
+    arithmetic.finish_mul(node.outputs[0], share, source, layout)
+
+
 def softplus(mapper: Mapper, node: Node) -> None:
     """max(x, 0) + log(1 + exp(-|x|)), which does not overflow."""
     arithmetic, source, layout = _source(mapper, node)

@@ -20,6 +20,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from halyard.errors import NotExpressible
 from halyard.onnx.reading.arithmetic import Arithmetic
 from halyard.onnx.reading.elementwise import operands
+from halyard.onnx.reading.fused_products import with_plain_products
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.quantized_lstm import with_real_lstms
@@ -131,9 +132,11 @@ def _zero_point(node: NodeProto) -> str:
 
 def with_real_numbers(model: ModelProto) -> tuple[ModelProto, list[str]]:
     """The model with operators of real numbers in their places, and what is to be said of it."""
-    model, notes = _with_real_products(model)
-    model, more = with_real_lstms(model)
-    return model, [*notes, *more]
+    notes: list[str] = []
+    for written in (_with_real_products, with_plain_products, with_real_lstms):
+        model, more = written(model)
+        notes += more
+    return model, notes
 
 
 def _with_real_products(model: ModelProto) -> tuple[ModelProto, list[str]]:

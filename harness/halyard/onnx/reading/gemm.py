@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gemm as BATCH_MATMUL, a factor and a sum, where FULLY_CONNECTED does not do it."""
+"""Gemm as BATCH_MATMUL, a factor and a sum, where FULLY_CONNECTED does not do it; ONNX Runtime's
+FusedMatMul, which is a product of matrices that are transposed, and a factor."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from halyard.errors import NotExpressible
 from halyard.onnx.reading.arithmetic import Arithmetic
-from halyard.onnx.reading.mapper import Mapper
+from halyard.onnx.reading.mapper import PLAIN, Mapper
 from halyard.onnx.reading.network import Node
 from halyard.proto import halyard_pb2 as pb
 
@@ -37,3 +38,22 @@ def composed_gemm(mapper: Mapper, node: Node) -> None:
         inputs = [product, mapper.number(1.0, product), fuse]
         mapper.define(name, pb.OPERATION_TYPE_MUL, inputs)
     mapper.absorb(node, plan)
+
+
+def fused_matmul(mapper: Mapper, node: Node) -> None:
+    name = node.outputs[0]
+    mapper.require_real(*node.inputs)
+    rank = len(mapper.shape(name))
+    if min(len(mapper.shape(each)) for each in node.inputs) < 2:
+        raise NotExpressible("one of its factors is a vector")
+    kept = mapper.kept(name)
+    if not {rank - 2, rank - 1} <= set(kept):
+        raise NotExpressible(f"its product has {rank} dimensions, and NNAPI takes 4")
+    factors = [mapper.aligned(each, kept, rank) for each in node.inputs]
+    flags = [mapper.builder.boolean(bool(node.integer(each, 0))) for each in ("transA", "transB")]
+    inputs, alpha = [*factors, *flags], node.real("alpha", 1.0)
+    if alpha == 1.0:
+        mapper.define(name, pb.OPERATION_TYPE_BATCH_MATMUL, inputs)
+    else:
+        product = mapper.step(pb.OPERATION_TYPE_BATCH_MATMUL, inputs, mapper.dims(name))
+        Arithmetic(mapper).finish_mul(name, product, alpha, PLAIN)

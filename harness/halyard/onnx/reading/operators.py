@@ -16,6 +16,7 @@ from halyard.onnx.reading import (
     dynamic_quantization,
     elementwise,
     gathering,
+    gemm,
     local_response,
     logarithmic,
     matrices,
@@ -375,6 +376,19 @@ OPERATORS: Mapping[str, Operator] = {
         # Where no order is asked for, that of size will do.
         since(11, 24, inputs=2, outputs=2, reads=["axis", "largest"], ignores=["sorted"]),
     ),
+    # What ONNX Runtime's optimiser writes.
+    "com.microsoft::FusedMatMul": operator(
+        gemm.fused_matmul,
+        since(
+            1,
+            inputs=2,
+            reads=["alpha", "transA", "transB"],
+            transBatchA=only(0),
+            transBatchB=only(0),
+        ),
+    ),
+    "com.microsoft::Gelu": operator(activations.gelu, since(1)),
+    "com.microsoft::QuickGelu": operator(activations.quick_gelu, since(1, reads=["alpha"])),
     # What moves elements.
     "Concat": operator(reshaping.concatenation, since(4, 11, 13, inputs=MANY, reads=["axis"])),
     "CumSum": operator(
