@@ -17,7 +17,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from halyard import tflite
 from halyard.errors import HalyardError
-from halyard.model import Conversion
+from halyard.model import Conversion, HostPart
 from halyard.model.budget import Budget, OverBudget, excerpt
 from halyard.tflite.graph import OPTION_TEXTS
 from tests.harness.tflite_file import GraphFile, packed
@@ -145,6 +145,33 @@ def test_names_that_tensors_share_are_not_copied_without_end() -> None:
     assert len(content) < 2**20
     with pytest.raises(HalyardError, match="its texts would come to"):
         tflite.read_conversion(content, FILE)
+
+
+def _in_turns(count: int, size: int) -> Any:
+    """Of NNAPI, which adds a constant, and of the host."""
+    graph = GraphFile()
+    at = graph.input((size,))
+    constant = graph.constant(np.zeros(size))
+    for _ in range(count):
+        sum_, after = graph.tensor((size,)), graph.tensor((size,))
+        graph.add("ADD", [at, constant], [sum_], "AddOptions")
+        graph.add("COS", [sum_], [after])
+        at = after
+    return graph.model(at)
+
+
+@pytest.mark.usefixtures("bounded")
+def test_parts_do_not_copy_a_constant_without_end() -> None:
+    with pytest.raises(HalyardError, match="the constants of its parts would come to"):
+        _read(_in_turns(200, 2**18))
+
+
+@pytest.mark.usefixtures("bounded")
+def test_a_part_has_no_more_than_its_own_tensors() -> None:
+    found = _read(_in_turns(150, 1))
+    host = [part.content for part in found.parts if isinstance(part, HostPart)]
+    assert len(host) == 150
+    assert max(map(len, host)) < 1_500
 
 
 @pytest.mark.usefixtures("bounded")

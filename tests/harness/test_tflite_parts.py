@@ -325,14 +325,6 @@ def _layer(data: str, filters: str, **options: Any) -> tuple[GraphFile, list[int
     return graph, [output]
 
 
-def test_a_hybrid_layer_is_called_one(tmp_path: Path) -> None:
-    [unmapped] = convert(*_layer("float32", "int8"), tmp_path).unmapped
-    assert unmapped.text() == (
-        "0 FULLY_CONNECTED 't1': a hybrid one, of FLOAT32 activations and INT8 weights, which "
-        "NNAPI has not"
-    )
-
-
 def test_types_that_an_operation_has_not_are_named(tmp_path: Path) -> None:
     [unmapped] = convert(*_layer("int16", "int8"), tmp_path).unmapped
     assert "NNAPI has no FULLY_CONNECTED of QUANT16_SYMM, QUANT8_ASYMM_SIGNED" in unmapped.reason
@@ -368,7 +360,7 @@ def test_custom_operators_go_by_their_names(tmp_path: Path) -> None:
     graph.add("FlexErf", [source], [output])
     [unmapped] = convert(graph, [output], tmp_path).unmapped
     assert unmapped.text() == (
-        "0 FlexErf 't1': a custom operator, which only its own runtime knows"
+        "0 FlexErf 't1': TensorFlow's Erf, which takes TensorFlow's Flex delegate"
     )
 
 

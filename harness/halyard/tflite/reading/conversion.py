@@ -100,6 +100,7 @@ class _Reading:
         self._file = replace(file, graphs=(self._graph, *file.graphs[1:]))
         self._mapper = Mapper(self._file, self._graph, HANDLERS, builder=builder)
         self._mapped = self._mapper.run()
+        self._places = {tensor.name: index for index, tensor in enumerate(self._graph.tensors)}
         # Outputs that are copies, by their names.
         self._copies: dict[str, int] = {}
 
@@ -242,6 +243,7 @@ class _Reading:
             if group.mapped:
                 mine = {number for step in group.steps for number in _operations(origins[step])}
                 numbers |= mine
+                self._take(model, mine)
                 alone = len(found) == 1
                 parts.append(_nnapi_part(model, mine, order, operands, keep_inputs=alone))
             else:
@@ -252,10 +254,17 @@ class _Reading:
         crossing = [operands[name] for part in nnapi for name in part.outputs]
         return parts, cut(model, numbers, crossing).model, sorted(numbers)
 
+    def _take(self, model: pb.Model, operations: set[int]) -> None:
+        """What a part has of the model's constants is its own copy."""
+        main = model.main
+        read = {index for number in operations for index in main.operations[number].inputs}
+        copied = sum(main.operands[index].location.length for index in read)
+        self._file.budget.take_bytes(copied, "the constants of its parts")
+
     def _host_part(
         self, group: Group, outputs: Sequence[str], origins: Sequence[Mapped | range]
     ) -> HostPart:
-        places = {tensor.name: index for index, tensor in enumerate(self._graph.tensors)}
+        places = self._places
         operators = [
             origin.operator for step in group.steps if isinstance(origin := origins[step], Mapped)
         ]
