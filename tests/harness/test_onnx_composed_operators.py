@@ -115,6 +115,8 @@ CASES: dict[str, Build] = {
     "gather_nd_elements": lambda g: g.op(
         "GatherND", x(g, 2, 3), g.constant([[[0, 1]], [[-1, -3]]], "i8")),
     "gather_nd_rows": lambda g: g.op("GatherND", x(g, 2, 3, 4), g.constant([[1], [0]], "i8")),
+    "concat_with_nothing": lambda g: g.op(
+        "Concat", x(g, 2, 3), g.constant(np.zeros((0, 3))), axis=0),
     "gather_nd_one": lambda g: g.op("GatherND", x(g, 2, 3), g.ints(1, -1)),
     "gather_nd_of_five": lambda g: g.op("GatherND", g.op(
         "Reshape", x(g, 24), g.ints(2, 1, 3, 1, 4)), g.constant([[0, 0, -1], [1, 0, 0]], "i8")),

@@ -133,6 +133,60 @@ def test_scales_may_be_multiplied_one_after_the_other(tmp_path: Path) -> None:
     close(path)
 
 
+def test_bias_may_be_added_in_whole_numbers(tmp_path: Path) -> None:
+    """As older quantisers wrote it: rounded to steps of both scales, which are computed."""
+    g = Graph(5)
+    whole, scale, zero = g.ops("DynamicQuantizeLinear", g.input("x", (1, 3, 5, 4)), outputs=3)
+    weights, step = g.constant(g.random.integers(-99, 99, (2, 3, 2, 2)), "i1"), g.constant(0.01)
+    steps = g.op("Div", g.weights(2, scale=1), g.op("Mul", scale, step))
+    bias = g.op("Cast", g.op("Floor", steps), to=TensorProto.INT32)
+    product = g.op("ConvInteger", whole, weights, zero)
+    product = g.op("Add", product, g.op("Reshape", bias, g.ints(1, 2, 1, 1)))
+    real = g.op("Cast", product, to=TensorProto.FLOAT)
+    path = tmp_path / "model.onnx"
+    output = g.op("Mul", real, g.op("Mul", scale, step))
+    path.write_bytes(g.model(output).SerializeToString())
+    close(path)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1"])
+def test_bytes_that_are_moved_keep_their_scale(dtype: str, tmp_path: Path) -> None:
+    """A table of bytes, of which rows are gathered and turned before they are dequantised."""
+    g = Graph(5)
+    low = 0 if dtype == "u1" else -128
+    table = g.constant(g.random.integers(low, low + 256, (7, 4)), dtype)
+    parameters = g.constant(0.02), g.constant(low + 120, dtype)
+    rows = g.op("Gather", table, g.input("ids", (2, 3), TensorProto.INT64))
+    turned = g.op("Transpose", g.op("Unsqueeze", rows, g.ints(0)), perm=[0, 3, 1, 2])
+    ends = [g.op("DequantizeLinear", each, *parameters) for each in (rows, turned)]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(g.model(*ends).SerializeToString())
+    conversion = read(path)
+    assert [each.text() for each in conversion.unmapped] == []
+    inputs = inputs_for(conversion.inputs)
+    for wanted, found in zip(original(path, inputs), converted(conversion, inputs), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_bytes_that_are_moved_into_another_scale_say_so(tmp_path: Path) -> None:
+    g = Graph(5)
+    table = g.constant(g.random.integers(0, 256, (7, 4)), "u1")
+    rows = g.op("Gather", table, g.input("ids", (2, 3), TensorProto.INT64))
+    turned = g.op("Transpose", rows, perm=[2, 0, 1])
+    ends = [
+        g.op("DequantizeLinear", each, g.constant(scale), g.constant(3, "u1"))
+        for each, scale in ((rows, 0.5), (turned, 0.25))
+    ]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(g.model(*ends).SerializeToString())
+    conversion = read(path)
+    reasons = {each.reason for each in conversion.unmapped}
+    assert any("is read in another scale than it was written in" in each for each in reasons)
+    inputs = inputs_for(conversion.inputs)
+    for wanted, found in zip(original(path, inputs), converted(conversion, inputs), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 def whole_numbers(g: Graph) -> ModelProto:
     """Given away as they are."""
     x = g.input("x", (2, 5))

@@ -182,8 +182,8 @@ REFUSED = {
         "its activation is softsign, which NNAPI has not",
     ),
     "gru": (
-        {"kind": "GRU", "steps": 65},
-        "it has 65 steps, and NNAPI has no operation for it: no more than 64 are composed",
+        {"kind": "GRU", "steps": 129},
+        "it has 129 steps, and NNAPI has no operation for it: no more than 128 are composed",
     ),
     "gru_of_another_activation": (
         {"kind": "GRU", "activations": ["Sigmoid", "Relu"]},

@@ -24,6 +24,7 @@ from halyard.onnx.reading.fused_products import with_plain_products
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.quantized_lstm import with_real_lstms
+from halyard.onnx.reading.spreading import filled
 from halyard.proto import halyard_pb2 as pb
 
 _PRODUCTS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
@@ -33,13 +34,12 @@ _PER_CHANNEL = 13
 _STEPS = 255.0
 # What it is added to in float32 loses its fraction, rounded half to even.
 _ROUNDING = 12582912.0  # 1.5 * 2^23
-# Of what has no extent, be it all zeros: the smallest normal number.
-_SMALLEST = 2.0**-126
 
 
 @dataclass(frozen=True)
 class _Product:
-    """`result`: the operator whose output is the real product; `between`: those on the way."""
+    """`result`: the operator whose output is the real product; `between`: those on the way.
+    `summand`: a bias in whole numbers, which is added before the product is scaled by `scales`."""
 
     node: NodeProto
     result: NodeProto
@@ -47,6 +47,8 @@ class _Product:
     source: NodeProto  # DynamicQuantizeLinear
     scale: str  # of the weights
     per_channel: bool
+    summand: str = ""
+    scales: str = ""
 
 
 @dataclass
@@ -84,10 +86,14 @@ class _Rewriting:
             return None
         if node.input[0] != source.output[0] or node.input[2] != source.output[2]:
             return None
-        cast = self.sole_use(node.output[0], "Cast")
+        added = self.sole_use(node.output[0], "Add")
+        cast = self.sole_use(node.output[0] if added is None else added.output[0], "Cast")
         if cast is None or helper.get_node_attr_value(cast, "to") != TensorProto.FLOAT:
             return None
         between, scaled = [cast], self.sole_use(cast.output[0], "Mul")
+        summand = ""
+        if added is not None:
+            between, summand = [added, cast], _other(added, node.output[0])
         if scaled is None:
             return None
         # By the product of both scales, or by one after the other.
@@ -95,6 +101,8 @@ class _Rewriting:
         maker = self.producers.get(other)
         if maker is not None and maker.op_type == "Mul" and source.output[1] in maker.input:
             weight = _other(maker, source.output[1])
+        elif added is not None:
+            return None
         else:
             last = self.sole_use(scaled.output[0], "Mul")
             factors = {other, _other(last, scaled.output[0])} if last is not None else set()
@@ -105,7 +113,8 @@ class _Rewriting:
         per_channel = self._per_channel(node, weight)
         if per_channel is None:
             return None
-        return _Product(node, scaled, between, source, weight, per_channel)
+        scales = other if summand else ""
+        return _Product(node, scaled, between, source, weight, per_channel, summand, scales)
 
     def _per_channel(self, node: NodeProto, scale: str) -> bool | None:
         """Whether the weights have a scale for each output; None where DequantizeLinear has no word
@@ -174,9 +183,20 @@ def _real(product: _Product, rounded: dict[str, str]) -> list[NodeProto]:
     made.append(helper.make_node("DequantizeLinear", inputs, [weights], name=weights))
     if product.per_channel:
         made[-1].attribute.append(helper.make_attribute("axis", 1))
-    real = helper.make_node(_PRODUCTS[node.op_type], [data, weights], [name], name=node.name)
+    output = f"{name}/product" if product.summand else name
+    real = helper.make_node(_PRODUCTS[node.op_type], [data, weights], [output], name=node.name)
     real.attribute.extend(node.attribute)
-    return [*made, real]
+    made.append(real)
+    if product.summand:
+        words = [f"{name}/{word}" for word in ("summand", "bias")]
+        summand = helper.make_node("Cast", [product.summand], words[:1], name=words[0])
+        summand.attribute.append(helper.make_attribute("to", TensorProto.FLOAT))
+        made += [
+            summand,
+            helper.make_node("Mul", [words[0], product.scales], words[1:], name=words[1]),
+            helper.make_node("Add", [output, words[1]], [name], name=name),
+        ]
+    return made
 
 
 def _note(node: NodeProto) -> str:
@@ -190,8 +210,10 @@ def _note(node: NodeProto) -> str:
 def rounding(mapper: Mapper, node: Node) -> None:
     """DynamicQuantizeLinear with the DequantizeLinear of what it gives. NNAPI has no tensors whose
     scale is computed: the whole numbers are there as real ones, and never as bytes."""
-    uses = {use.number: use for name in node.outputs for use in mapper.network.uses.get(name, [])}
-    readers = [f"output {name!r}" for name in node.outputs if name in mapper.network.outputs]
+    steps_name, scale_name, zero_point = node.outputs
+    bytes_of = [steps_name, zero_point]
+    uses = {use.number: use for name in bytes_of for use in mapper.network.uses.get(name, [])}
+    readers = [f"output {name!r}" for name in bytes_of if name in mapper.network.outputs]
     readers += [
         use.label
         for use in uses.values()
@@ -226,13 +248,25 @@ def rounding(mapper: Mapper, node: Node) -> None:
     high = extreme(pb.OPERATION_TYPE_REDUCE_MAX, pb.OPERATION_TYPE_MAXIMUM)
     span = binary(pb.OPERATION_TYPE_SUB, high, low)
     step = binary(pb.OPERATION_TYPE_DIV, span, mapper.number(_STEPS, span))
-    scale = mapper.step(pb.OPERATION_TYPE_MAXIMUM, [step, mapper.number(_SMALLEST, step)])
+    # What has no extent, be it all zeros, has steps of one.
+    flat = mapper.step(
+        pb.OPERATION_TYPE_EQUAL,
+        [span, mapper.number(0.0, span)],
+        kind=pb.OPERAND_TYPE_TENSOR_BOOL8,
+    )
+    kind = mapper.like(span)
+    choices = [flat, filled(mapper, kind, 1), step]
+    scale = mapper.emit(pb.OPERATION_TYPE_SELECT, choices, f"{scale_name}/scale", kind)
+    if mapper.network.is_read(scale_name):
+        mapper.define_as(scale_name, scale)
     first = whole(binary(pb.OPERATION_TYPE_DIV, low, scale))
     last = arithmetic.add(first, _STEPS)
     steps = whole(binary(pb.OPERATION_TYPE_DIV, source, scale))
     steps = mapper.step(pb.OPERATION_TYPE_MAXIMUM, [steps, first])
     steps = mapper.step(pb.OPERATION_TYPE_MINIMUM, [steps, last])
     names = [use.outputs[0] for use in uses.values()]
+    if not names:
+        return
     arithmetic.finish_mul(names[0], steps, scale, layout)
     for name in names[1:]:
         mapper.alias(name, names[0])

@@ -20,6 +20,28 @@ _TYPES: dict[int, pb.OperandType] = {
 }
 
 
+# Operators that compute nothing, and how many tensors are looked at from one to the next.
+_MOVING = frozenset(
+    {
+        "DepthToSpace",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherND",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "SpaceToDepth",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+    }
+)
+_MAX_MOVED = 64
+
+
 @dataclass(frozen=True)
 class Quantization:
     """Of a whole tensor."""
@@ -53,21 +75,53 @@ class Weights:
 
 
 def quantization_of(network: Network, name: str) -> Quantization:
-    """Of a tensor of bytes: as it was quantised, or else as it is read. NotExpressible where
-    neither says, or both do and differ."""
-    found = []
-    producer = _understood(network, network.producers.get(name), "QuantizeLinear")
-    if producer is not None:
-        found.append(_described(network, producer))
-    for each in network.uses.get(name, []):
-        use = _understood(network, each, "DequantizeLinear")
-        if use is not None and use.input(0) == name:
-            found.append(_described(network, use))
+    """Of a tensor of bytes: as it was quantised, or else as it is read, before and behind what
+    moves its bytes too. NotExpressible where neither says, or both do and differ."""
+    found: list[Quantization] = []
+    waiting, seen = [name], {name}
+    while waiting and len(seen) <= _MAX_MOVED:
+        each = waiting.pop()
+        near = [*_sources(network, each), *_results(network, each)]
+        waiting += [other for other in near if other not in seen]
+        seen.update(near)
+        found += _said(network, each)
     if not found:
         raise NotExpressible(f"{name!r} are bytes that no operator says the scale of")
     if any(each != found[0] for each in found):
         raise NotExpressible(f"{name!r} is read in another scale than it was written in")
     return found[0]
+
+
+def _said(network: Network, name: str) -> list[Quantization]:
+    """By the operators that write and read the tensor."""
+    producer = _understood(network, network.producers.get(name), "QuantizeLinear")
+    found = [] if producer is None else [_described(network, producer)]
+    for each in network.uses.get(name, []):
+        use = _understood(network, each, "DequantizeLinear")
+        if use is not None and use.input(0) == name:
+            found.append(_described(network, use))
+    return found
+
+
+def _sources(network: Network, name: str) -> list[str]:
+    """What the tensor's bytes were before they were moved."""
+    producer = network.producers.get(name)
+    return [producer.input(0)] if producer is not None and _moves(network, producer) else []
+
+
+def _results(network: Network, name: str) -> list[str]:
+    return [
+        output
+        for use in network.uses.get(name, [])
+        if _moves(network, use) and use.input(0) == name
+        for output in use.outputs
+        if output
+    ]
+
+
+def _moves(network: Network, node: Node) -> bool:
+    """Whether the bytes of its first input are those of its outputs."""
+    return node.operator in _MOVING and node.number not in network.refused
 
 
 def _understood(network: Network, node: Node | None, operator: str) -> Node | None:

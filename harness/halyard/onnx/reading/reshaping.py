@@ -94,7 +94,9 @@ def _follows(before: int, axis: int, shape: Sequence[int]) -> bool:
 
 
 def concatenation(mapper: Mapper, node: Node) -> None:
-    plan = mapper.plan(node, node.inputs, quantizes=True)
+    """Of those that have elements."""
+    names = [name for name in node.inputs if 0 not in mapper.shape(name)]
+    plan = mapper.plan(node, names or node.inputs, quantizes=True)
     mapper.absorb(node, plan)
     layout = mapper.layout_of(plan.inputs)
     axis = mapper.axis(node.outputs[0], node.integer("axis", 1), layout)

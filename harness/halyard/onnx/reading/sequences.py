@@ -15,7 +15,7 @@ from halyard.onnx.reading.network import Node
 from halyard.proto import halyard_pb2 as pb
 
 # Each is some ten operations.
-_MAX_STEPS = 64
+_MAX_STEPS = 128
 _ACTIVATIONS = {
     "relu": pb.OPERATION_TYPE_RELU,
     "sigmoid": pb.OPERATION_TYPE_LOGISTIC,
