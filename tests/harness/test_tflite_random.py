@@ -22,13 +22,14 @@ from ai_edge_litert.interpreter import OpResolverType
 
 from halyard import tflite
 from halyard.devices.host import HostDevice
-from halyard.engines.original import fitted
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel
+from halyard.model.fitting import fitted
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import failures
 from halyard.runner import Target, run_cases
 from tests.harness import tflite_random
+from tests.harness.on_parts import converted
 from tests.harness.tflite_random import KINDS, graph
 from tests.harness.tflite_sketch import RandomGraph, Refused, interpreted
 
@@ -43,7 +44,9 @@ _SHOWN = 8
 class Tally:
     graphs: int = 0
     refused: int = 0  # by LiteRT
-    host: int = 0
+    whole: int = 0  # by NNAPI, and compared
+    parts: int = 0  # by NNAPI and the host, and compared
+    host: int = 0  # by the host alone, and not compared
     exact: int = 0
     step_off: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -51,9 +54,9 @@ class Tally:
 
     def __str__(self) -> str:
         return (
-            f"{self.graphs} graphs, {self.host} of them on the host in part, {len(self.wrong)} "
-            f"wrong; {self.exact} quantised values exact, {self.step_off} off by a step; LiteRT "
-            f"takes {self.refused} others not"
+            f"{self.graphs} graphs, {self.whole} of them whole, {self.parts} in parts and "
+            f"{self.host} by the host alone, {len(self.wrong)} wrong; {self.exact} quantised "
+            f"values exact, {self.step_off} off by a step; LiteRT takes {self.refused} others not"
         )
 
 
@@ -85,7 +88,6 @@ def check(device: HostDevice, seed: int, numbers: Sequence[int], tally: Tally) -
                 tally.wrong.append(f"graph {number} ({', '.join(made.kinds)}): refused: {error}")
     for each in tried:
         if each.conversion.unmapped:
-            tally.host += 1
             kind = each.graph.kinds[-1]
             tally.reasons.update(f"{kind}: {one.reason}" for one in each.conversion.unmapped)
     whole = [each for each in tried if _is_whole(each.conversion)]
@@ -94,6 +96,8 @@ def check(device: HostDevice, seed: int, numbers: Sequence[int], tally: Tally) -
         pb.TestCase(model=model.model, examples=[model.example_of(_inputs(each, model))])
         for each, model in zip(whole, models, strict=True)
     ]
+    _run_parts([each for each in tried if not _is_whole(each.conversion)], tally)
+    tally.whole += len(cases)
     if not cases:
         return
     results = run_cases(device, cases, pb.RunOptions(repeat=1), Target.in_process())
@@ -102,6 +106,21 @@ def check(device: HostDevice, seed: int, numbers: Sequence[int], tally: Tally) -
             tally.wrong.append(f"{each.label}: {'; '.join(problems)}")
             continue
         _compare(each, model.output_arrays(result.examples[0]), tally)
+
+
+def _run_parts(tried: Sequence[_Tried], tally: Tally) -> None:
+    for each in tried:
+        if not any(isinstance(part, NnapiPart) for part in each.conversion.parts):
+            tally.host += 1
+            continue
+        tally.parts += 1
+        try:
+            with tflite_random.silence():
+                found = converted(each.conversion, each.graph.inputs)
+        except HalyardError as error:
+            tally.wrong.append(f"{each.label}: {error}")
+            continue
+        _compare(each, found, tally)
 
 
 def _is_whole(conversion: Conversion) -> bool:
