@@ -44,6 +44,21 @@ def _model_files() -> list[str]:
         return []
 
 
+def input_file(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> Items:
+    """Any file; behind a name's = those of the folder that is typed, since a shell does not split
+    there."""
+    name, equals, path = incomplete.rpartition("=")
+    if not equals:
+        return [_FILE]
+    folder, last = Path(path).parent, "" if path.endswith("/") else Path(path).name
+    folder = Path(path) if path.endswith("/") else folder
+    try:
+        found = sorted(each for each in folder.iterdir() if each.name.startswith(last))
+    except OSError:
+        return []
+    return [CompletionItem(f"{name}={each}{'/' if each.is_dir() else ''}") for each in found]
+
+
 def device(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> Items:
     """Any file where no name begins so: a configuration."""
     return _beginning(_devices(), incomplete) or [_FILE]

@@ -596,7 +596,7 @@ def test_a_saved_model_is_run_like_the_zoos(
         (b"\xff\xff\xff", "no serialised halyard.Model"),
         (b"", "the file is empty"),
         (pb.Model(name="a").SerializeToString(), "without operations"),
-        (model_with(shape=(0, 4)), "input 0 has unknown dimensions"),
+        (model_with(shape=(4, 0)), "the extents of these dimensions are not known"),
         (model_with(shape=(2**31, 4)), "which is too much"),
         (model_with(operand_type=pb.OPERAND_TYPE_OEM), "of a type without values"),
         (model_with(input_index=77), "input 0 is operand 77, which is not there"),

@@ -88,6 +88,15 @@ def test_models_are_those_of_the_zoo_and_files(offered: Callable[..., list[str]]
     assert offered("bench", "--models", "resnet_50,res") == ["resnet_50,resnet.onnx"]
 
 
+def test_inputs_are_files_behind_their_names_too(offered: Callable[..., list[str]]) -> None:
+    for command in ("run", "bench", "profile"):
+        assert offered(command, "--input", "res") == ["<files>"]
+        assert offered(command, "--input", "x=resnet") == ["x=resnet.onnx", "x=resnet.txt"]
+    assert offered("run", "--input", "x=nowhere/") == []
+    for command in ("run", "bench", "compare", "profile", "convert"):
+        assert {"--shape", "--dim"} <= {*offered(command, "--")}, command
+
+
 def test_devices_are_what_can_be_named(offered: Callable[..., list[str]]) -> None:
     names = ["host", "host-arm64", "vm", "vm-arm64", "PHONE7"]
     for command in ("run", "profile", "bench", "vts", "doctor", "calibrate", "report"):
