@@ -65,6 +65,21 @@ def test_run_computes_from_files_and_writes_what_came_out(
     assert json.loads((tmp_path / "run.json").read_text())["model"]["inputs"] == words[1:]
 
 
+def test_outputs_have_the_types_of_the_file(tmp_path: Path) -> None:
+    """The device has INT32, where the file has INT64."""
+    g = Graph()
+    path = tmp_path / "model.onnx"
+    best = g.op("ArgMax", g.input("x", (1, 7)), axis=1, keepdims=0)
+    path.write_bytes(g.model(best).SerializeToString())
+    np.save(tmp_path / "x.npy", np.array([[0, 3, 1, 9, 2, 0, 0]], np.float32))
+    words = ["--input", tmp_path / "x.npy", "--output", tmp_path / "out", "--strict"]
+    result = invoke("run", path, "--device", "host", "--repeat", 1, *words)
+    assert result.exit_code == 0, result.output
+    with np.load(tmp_path / "out/outputs.npz") as found:
+        values = found[best]
+    assert (values.dtype, values.tolist()) == (np.int64, [3])
+
+
 def test_what_run_wrote_is_an_input_again(embedding: Path, tmp_path: Path) -> None:
     base = ["run", embedding, "--device", "host", "--repeat", 1]
     assert invoke(*base, "--seed", 5, "--output", tmp_path / "a").exit_code == 0
