@@ -118,6 +118,9 @@ def test_every_form(regular: bool, per_detection: int, background: int, tmp_path
         tmp_path,
         6 if regular else None,
     )
+    main = found.whole.model.main
+    names = [main.operands[index].name for index in main.output_indexes]
+    assert names == [info.name for info in found.outputs]
     room = 6 * per_detection
     assert [info.shape for info in found.outputs] == [(1, room, 4), (1, room), (1, room), (1,)]
 

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
+from halyard.model import NnapiPart
 from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import check, convert, operations, weights
 
@@ -250,6 +251,26 @@ def test_a_choice_of_other_scales(tmp_path: Path) -> None:
     graph.add("SELECT_V2", [condition, source, source], [output], "SelectV2Options")
     reason = "what it chooses from has other scales than its output"
     assert _reason(graph, output, tmp_path) == reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "result", "constant", "reason"),
+    [
+        ("RELU", (2, 3), (5, 3), None, "output 0: shape [5, 3] contradicts [2, 3]"),
+        ("BATCH_MATMUL", (2, 3), (2, 3), np.ones((4, 3)), "the columns of a (3) and the rows of"),
+        ("ADD", (2, 3), (2, 3), np.ones(4), "NNAPI's ADD: "),
+    ],
+)
+def test_what_only_preparing_finds_is_for_the_host(
+    kind: str, shape: Any, result: Any, constant: Any, reason: str, tmp_path: Path
+) -> None:
+    graph = GraphFile()
+    source, output = graph.input(shape), graph.tensor(result)
+    given = [source] if constant is None else [source, graph.constant(constant)]
+    graph.add(kind, given, [output])
+    found = convert(graph, [output], tmp_path)
+    assert not any(isinstance(part, NnapiPart) for part in found.parts)
+    assert reason in found.unmapped[0].reason
 
 
 def test_what_has_no_elements_is_for_the_host(tmp_path: Path) -> None:

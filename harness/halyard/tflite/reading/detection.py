@@ -70,14 +70,9 @@ def postprocessing(mapper: Mapper, operator: Operator) -> None:
         builder.float32(given.number("nms_iou_threshold")),
         builder.boolean(False),
     ]
-    _emit(mapper, operator, inputs, most if regular else most * per_detection)
-    # Of several classes for a detection TFLite counts the detections, and NNAPI the classes.
-    if not regular and per_detection > 1:
-        count = mapper.output(operator, 3)
-        name = mapper.tensor(count).name
-        each = builder.numbers(f"{name}/classes", np.array([per_detection], np.float32))
-        none = builder.int32(Activation.NONE)
-        mapper.emit_to(pb.OPERATION_TYPE_DIV, [mapper.operands[count], each, none], [count])
+    # Regular suppression leaves a class for each detection.
+    together = 1 if regular else per_detection
+    _emit(mapper, operator, inputs, most * together, together)
 
 
 def _scores(mapper: Mapper, operator: Operator, classes: int) -> int:
@@ -98,28 +93,41 @@ def _scores(mapper: Mapper, operator: Operator, classes: int) -> int:
     return mapper.emit_inner(pb.OPERATION_TYPE_PAD, [operand, amounts], name, kind)
 
 
-def _emit(mapper: Mapper, operator: Operator, inputs: list[int], room: int) -> None:
+def _emit(mapper: Mapper, operator: Operator, inputs: list[int], room: int, together: int) -> None:
     """The operation, whose results are as many as `room`: the others are zeros. TFLite's classes
-    and counts are floats."""
+    and counts are floats; of several classes together for a detection it counts the detections, and
+    NNAPI the classes."""
     boxes, classes, found, counts = (mapper.output(operator, place) for place in range(4))
     batches, whole = mapper.shape(found)
     names = {each: mapper.tensor(each).name for each in operator.outputs}
+    few = "" if room == whole else "/few"
     real, number = pb.OPERAND_TYPE_TENSOR_FLOAT32, pb.OPERAND_TYPE_TENSOR_INT32
     results = mapper.builder.operation_n(
         pb.OPERATION_TYPE_DETECTION_POSTPROCESSING,
         inputs,
         [
-            (names[found], TensorType(real, (batches, room))),
-            (names[boxes], TensorType(real, (batches, room, 4))),
+            (f"{names[found]}{few}", TensorType(real, (batches, room))),
+            (f"{names[boxes]}{few}", TensorType(real, (batches, room, 4))),
             (f"{names[classes]}/integers", TensorType(number, (batches, room))),
             (f"{names[counts]}/integers", TensorType(number, (batches,))),
         ],
     )
     kind = TensorType(real, (batches, room))
     as_float = mapper.emit_inner(
-        pb.OPERATION_TYPE_CAST, [results[2]], f"{names[classes]}/few", kind
+        pb.OPERATION_TYPE_CAST, [results[2]], f"{names[classes]}{few}", kind
     )
-    mapper.emit_to(pb.OPERATION_TYPE_CAST, [results[3]], [counts])
+    if together == 1:
+        mapper.emit_to(pb.OPERATION_TYPE_CAST, [results[3]], [counts])
+    else:
+        all_of_them = mapper.emit_inner(
+            pb.OPERATION_TYPE_CAST,
+            [results[3]],
+            f"{names[counts]}/classes",
+            TensorType(real, (batches,)),
+        )
+        each = mapper.builder.numbers(f"{names[counts]}/each", np.array([together], np.float32))
+        none = mapper.builder.int32(Activation.NONE)
+        mapper.emit_to(pb.OPERATION_TYPE_DIV, [all_of_them, each, none], [counts])
     for index, operand in ((found, results[0]), (boxes, results[1]), (classes, as_float)):
         if room == whole:
             mapper.operands[index] = operand
