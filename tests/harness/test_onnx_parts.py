@@ -3,6 +3,7 @@
 from one part to another keeps its values, whatever its type and shape. ONNX Runtime says what is
 right."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -431,7 +432,9 @@ def test_an_output_may_have_no_shape_and_no_type(tmp_path: Path) -> None:
     assert problems(conversion, path) == []
 
 
-def test_a_declared_shape_counts_where_inference_knows_less(tmp_path: Path) -> None:
+def test_a_declared_shape_counts_where_inference_knows_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of an operator that onnx has no schema for."""
     g = Graph()
     g.domains["com.microsoft"] = 1
@@ -445,9 +448,16 @@ def test_a_declared_shape_counts_where_inference_knows_less(tmp_path: Path) -> N
     conversion, path = read(model, tmp_path)
     assert sides(conversion) == ["NNAPI", "host", "NNAPI"]
     assert problems(conversion, path) == []
-    # Without it, all behind it is the host's, and the model runs.
-    declared(bare).CopyFrom(helper.make_tensor_value_info(declared(bare).name, FLOAT, [2, 3]))
+    # Without it ONNX Runtime is asked.
+    declared(bare).ClearField("type")
     conversion, path = read(bare, tmp_path)
+    assert sides(conversion) == ["NNAPI", "host", "NNAPI"]
+    assert problems(conversion, path) == []
+    # Where that is not there all behind it is the host's.
+    declared(bare).CopyFrom(helper.make_tensor_value_info(declared(bare).name, FLOAT, [2, 3]))
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "onnxruntime", None)
+        conversion, path = read(bare, tmp_path)
     assert sides(conversion) == ["NNAPI", "host"]
     assert problems(conversion, path) == []
 

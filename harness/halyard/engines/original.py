@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -68,7 +69,17 @@ def run_part(
         path.write_bytes(part.content)
         # Its inputs are of the part's own types and shapes, which those that come are fitted to.
         with engine.load(path) as loaded:
-            return _run(loaded, inputs, count, warmup)
+            return _run(loaded, _shaped(part, inputs), count, warmup)
+
+
+def _shaped(part: HostPart, inputs: Sequence[Array]) -> list[Array]:
+    """NNAPI has vectors of one for numbers."""
+    return [
+        values.reshape(part.shapes[name])
+        if values.size == math.prod(part.shapes.get(name, (-1,)))
+        else values
+        for name, values in zip(part.inputs, inputs, strict=True)
+    ]
 
 
 def original_inputs(conversion: Conversion, inputs: Sequence[Array]) -> list[Array]:

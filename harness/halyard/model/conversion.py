@@ -69,13 +69,15 @@ class NnapiPart:
 @dataclass(frozen=True)
 class HostPart:
     """A piece of the original, as a file of the original's format, whose inputs and outputs are in
-    the order of these names."""
+    the order of these names. `shapes`: of inputs, where they are known and the file's engine may
+    not tell."""
 
     content: bytes
     format: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     operators: tuple[str, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 Part = NnapiPart | HostPart

@@ -38,6 +38,7 @@ _SELU_GAMMA = 1.05070102214813232421875
 
 # So large that a product with it is 1 or more, or -1 or less, for what is no zero.
 _HUGE = 3e38
+_LARGEST_HALF = 65504.0
 
 
 def clip(mapper: Mapper, node: Node) -> None:
@@ -211,9 +212,16 @@ def hard_sigmoid(mapper: Mapper, node: Node) -> None:
     arithmetic.finish_mul(node.outputs[0], scaled, 1 / 6, layout)
 
 
+def _sign(mapper: Mapper, arithmetic: Arithmetic, source: int) -> int:
+    """Of numbers whose functions are next to nothing where the factor does not make one of them. It
+    must not be infinite in FLOAT16, of which zero has no product."""
+    half = mapper.builder.operand(source).type == pb.OPERAND_TYPE_TENSOR_FLOAT16
+    return arithmetic.mul(source, _LARGEST_HALF if half else _HUGE, Activation.RELU1)
+
+
 def erf(mapper: Mapper, node: Node) -> None:
     arithmetic, source, layout = _source(mapper, node)
-    sign = arithmetic.mul(source, _HUGE, Activation.RELU1)
+    sign = _sign(mapper, arithmetic, source)
     size = arithmetic.erf_of_size(arithmetic.unary(pb.OPERATION_TYPE_ABS, source))
     arithmetic.finish_mul(node.outputs[0], size, sign, layout)
 
@@ -227,7 +235,7 @@ def gelu(mapper: Mapper, node: Node) -> None:
         bend = arithmetic.unary(pb.OPERATION_TYPE_TANH, angle)
     else:
         scaled = arithmetic.mul(source, math.sqrt(0.5))
-        sign = arithmetic.mul(scaled, _HUGE, Activation.RELU1)
+        sign = _sign(mapper, arithmetic, scaled)
         size = arithmetic.erf_of_size(arithmetic.unary(pb.OPERATION_TYPE_ABS, scaled))
         bend = arithmetic.mul(size, sign)
     share = arithmetic.mul(arithmetic.add(bend, 1.0), 0.5)

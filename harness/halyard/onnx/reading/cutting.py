@@ -51,7 +51,8 @@ def host_part(network: Network, nodes: Sequence[Node], outputs: Sequence[str]) -
     model.graph.input.extend(_described(network, name) for name in inputs)
     model.graph.output.extend(_described(network, name) for name in outputs)
     labels = tuple(node.label for node in nodes)
-    return HostPart(packed(model), FORMAT, tuple(inputs), tuple(outputs), labels)
+    shapes = {name: network.types[name].shape for name in inputs if name in network.types}
+    return HostPart(packed(model), FORMAT, tuple(inputs), tuple(outputs), labels, shapes)
 
 
 def given_part(network: Network, outputs: Sequence[str]) -> HostPart:
@@ -110,6 +111,9 @@ def _described(network: Network, name: str) -> ValueInfoProto:
     info = ValueInfoProto(name=name)
     proto = network.protos.get(name)
     if proto is not None:
-        sure = name in network.certain
+        # What NNAPI computes has the shape that it was mapped with.
+        producer = network.producers.get(name)
+        mapped = producer is not None and producer.number not in network.refused
+        sure = name in network.certain or (mapped and name in network.types)
         info.type.CopyFrom(proto if sure else without_shape(proto))
     return info

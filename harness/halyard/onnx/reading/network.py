@@ -28,6 +28,7 @@ from halyard.onnx.reading.declared import close_inputs
 from halyard.onnx.reading.folding import FOLDABLE, evaluated
 from halyard.onnx.reading.inference import inferred, merged, without_shape
 from halyard.onnx.reading.naming import names_of, read_by
+from halyard.onnx.reading.runtime_types import told_by_runtime
 
 # Of a value, and of all constants that are computed: a file of a few bytes may ask for anything.
 MAX_VALUE_BYTES = 2**30
@@ -170,18 +171,40 @@ class Network:
 def network_of(model: ModelProto, shapes: Shapes = UNSAID) -> Network:
     """HalyardError for a graph that contradicts itself, or the shapes that are asked for."""
     network = Network(model)
-    graph = model.graph
     close_inputs(model, network.inputs, shapes)
-    for tensor in graph.initializer:
-        _hold(network, tensor.name, _array(tensor))
-    if graph.sparse_initializer:
+    if model.graph.sparse_initializer:
         raise HalyardError("it has sparse tensors, which are not read")
-    for info in graph.input:
+    network = _walked(model, {})
+    own = {name for node in model.graph.node for name in node.output}
+    unknown = [
+        name
+        for node in network.nodes
+        for name in node.outputs
+        if name in own and _is_unknown(network.protos.get(name))
+    ]
+    if unknown and (told := told_by_runtime(model, unknown)):
+        network = _walked(model, told)
+    return network
+
+
+def _is_unknown(proto: TypeProto | None) -> bool:
+    """Whether it says nothing of what a value is, or of its rank."""
+    if proto is None or proto.WhichOneof("value") is None:
+        return True
+    tensor = proto.tensor_type
+    return proto.HasField("tensor_type") and not (tensor.elem_type and tensor.HasField("shape"))
+
+
+def _walked(model: ModelProto, told: Mapping[str, TypeProto]) -> Network:
+    network = Network(model)
+    for tensor in model.graph.initializer:
+        _hold(network, tensor.name, _array(tensor))
+    for info in model.graph.input:
         if info.name not in network.constants:
             network.protos[info.name] = info.type
             network.certain.add(info.name)
             _note(network, info.name, network.protos[info.name])
-    _Walk(network).run()
+    _Walk(network, told).run()
     _drop_the_dead(network)
     return network
 
@@ -216,12 +239,15 @@ class _Walk:
     has a type, or is computed. The branch that an If takes stands in its place where its condition
     is known."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, told: Mapping[str, TypeProto]) -> None:
+        """`told`: types that count as declared ones do, and more."""
         self._network = network
         model = network.model
         self._opsets = {each.domain or "ai.onnx": each.version for each in model.opset_import}
         self._declared = {info.name: info.type for info in model.graph.value_info}
         self._declared |= {info.name: info.type for info in model.graph.output}
+        for name, proto in told.items():
+            self._declared[name] = merged(proto, self._declared.get(name)) or proto
         self._names = names_of(model.graph)
         self._node_names = {node.name for node in model.graph.node}
         self._numbers = count(len(model.graph.node))
