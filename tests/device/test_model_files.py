@@ -12,10 +12,14 @@ from halyard import hal_version
 from halyard.devices import Service, VirtualDevice
 from halyard.engines.halyard import HalyardDevice
 from halyard.measurement import measure
+from halyard.model.read_options import ReadOptions
+from halyard.model.shapes import Shapes
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
-from halyard.subject import FileSubject
+from halyard.shape_runs import measure_shapes
+from halyard.subject import DynamicSubject, FileSubject
 from tests.harness.test_tflite_parts import mixed
+from tests.harness.test_tflite_shapes import any_image
 from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import conv_net, half_weights, per_channel
 
@@ -40,3 +44,26 @@ def test_a_file_agrees_with_itself_in_litert(
         assert measured.problems == []
         assert measured.result.hal_version == version
         assert measured.differences
+
+
+@pytest.mark.parametrize("version", [pb.HAL_VERSION_1_2, pb.HAL_VERSION_1_3])
+def test_one_prepared_model_runs_in_several_shapes(
+    device: VirtualDevice, service: Service, version: pb.HalVersion, tmp_path: Path
+) -> None:
+    """Its dimensions cross as unspecified, and requests have their shapes."""
+    graph, outputs = any_image()
+    path = tmp_path / "model.tflite"
+    path.write_bytes(graph.content(*outputs))
+    shapes = ["1,6,6,3", "3,9,4,3", "2,1,1,3"]
+    subject = DynamicSubject(
+        tuple(
+            FileSubject(path, options=ReadOptions(Shapes.parse([each], [])), dynamic=True)
+            for each in shapes
+        )
+    )
+    options = pb.RunOptions(hal_version=version)
+    engine = HalyardDevice(device, Target.hidl(service.instance), options)
+    found = measure_shapes(engine, subject)
+    assert [each.problems for each in found] == [[], [], []]
+    counts = [[each.count for each in one.differences or []] for one in found]
+    assert counts == [[5, 36], [15, 120], [10, 8]]

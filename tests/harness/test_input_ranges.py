@@ -2,6 +2,7 @@
 """Made inputs are legal for their model: indexes lie in the tables that they index, however they
 get there, and lengths are no longer than what they measure."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,20 @@ def test_what_is_computed_from_an_input_and_indexes_leaves_it_careful() -> None:
     assert ranges(["x"], {"x": [Use(computes=("y",))], "y": [Use(carries=("x",))]}) == {"x": FREE}
     nothing = {"x": [Use(asks=Range(0, 1)), Use(asks=Range(3, 4))]}
     assert ranges(["x"], nothing) == {"x": CAREFUL}
+
+
+def test_a_graph_of_very_many_ways_ends() -> None:
+    """Each value is handed on as it is and with more added: 2^n sums of n values."""
+    uses = {
+        f"{number}": [
+            Use(carries=(f"{number + 1}",)),
+            Use(carries=(f"{number + 1}",), offset=1 << number),
+        ]
+        for number in range(60)
+    }
+    start = time.monotonic()
+    assert ranges(["0"], uses) == {"0": CAREFUL}
+    assert time.monotonic() - start < 20
 
 
 # ---- ONNX ----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 """What becomes of dimensions that a file leaves open: said by a user, told by the file, as usual,
 or asked for."""
 
+import random
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -93,6 +94,45 @@ def test_one_message_names_all_that_is_open_and_what_closes_it() -> None:
     found = shapes(inputs, options[3], dim=[options[1]])
     assert found["mask"] == (1, 256)
     assert found["image"] == (1, 3, 224, 224)
+
+
+_NAMES = ("", "batch", "n", "seqlen", "H", "past + seqlen", "2 * s0", "past - 1", "s0 // 4", "a,b",
+          "x=y", " t ", "-1", "if", "f(h)")  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_what_the_message_gives_closes_all_that_is_open(seed: int) -> None:
+    """Behind what was said already, whatever the names are."""
+    dice = random.Random(seed)
+    inputs = [
+        Declared(
+            f"input_{number}",
+            tuple(
+                dice.choice(_NAMES) if dice.random() < 0.7 else dice.randint(0, 9)
+                for _ in range(dice.randint(0, 4))
+            )
+            if dice.random() < 0.95
+            else None,
+        )
+        for number in range(dice.randint(1, 4))
+    ]
+    said = [name for name in ("past", "seqlen", "H") if dice.random() < 0.3]
+    dim = [f"{name}={dice.randint(1, 50)}" for name in said]
+    try:
+        closed(inputs, Shapes.parse([], dim))
+    except OpenDimensions as error:
+        options = error.options
+    except HalyardError:
+        # What was said is for no dimension here.
+        options = ()
+    else:
+        options = ()
+    if not options:
+        return
+    pairs = list(zip(options[::2], options[1::2], strict=True))
+    dim += [word for option, word in pairs if option == "--dim"]
+    closing = closed(inputs, Shapes.parse([word for name, word in pairs if name == "--shape"], dim))
+    assert set(closing.shapes) == {each.name for each in inputs}
 
 
 @pytest.mark.parametrize(

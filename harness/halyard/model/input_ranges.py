@@ -29,6 +29,8 @@ class Range:
 CAREFUL = Range(0, 1)
 # What is only computed with.
 FREE = Range(0, 9)
+# A file of a few bytes may have more ways through it than there is time.
+_MOST_STEPS = 100_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ def _range(name: str, uses: Uses) -> Range:
     waiting = [(name, 0, True)]
     seen = set(waiting)
     while waiting:
+        if len(seen) > _MOST_STEPS:
+            return CAREFUL
         value, offset, own = waiting.pop()
         for use in uses.get(value, ()):
             if use.asks is not None and own:

@@ -30,6 +30,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
+    ast.FloorDiv: lambda above, below: above // below if below else -1,
 }
 
 
@@ -235,7 +236,7 @@ def closed(inputs: Sequence[Declared], said: Shapes) -> Closing:
             else:
                 closing.shapes[each.name] = tuple(map(int, found))
     if still_open:
-        raise _open(still_open, alone=len(inputs) == 1)
+        raise _open(still_open, closing.extents, alone=len(inputs) == 1)
     return closing
 
 
@@ -306,7 +307,10 @@ def _is_batch(dims: Sequence[int | str], axis: int) -> bool:
     dim = dims[axis]
     if not isinstance(dim, str):
         return False
-    return bool(_BATCH.fullmatch(dim)) or (axis == 0 and not _LENGTH.fullmatch(dim))
+    if _BATCH.fullmatch(dim):
+        return True
+    # A sum of others is what they make it.
+    return axis == 0 and not _LENGTH.fullmatch(dim) and _names_in(dim) <= {dim}
 
 
 def _found(declared: Declared, axis: int, extents: Mapping[str, int], batch: int) -> int | str:
@@ -362,34 +366,25 @@ def _value(tree: ast.expr, extents: Mapping[str, int]) -> int | None:
 # ---- what stays open ----------------------------------------------------------------------------
 
 
-def _open(left: Sequence[tuple[Declared, list[int | str]]], *, alone: bool) -> OpenDimensions:
+def _open(
+    left: Sequence[tuple[Declared, list[int | str]]], known: Mapping[str, int], *, alone: bool
+) -> OpenDimensions:
     told: list[str] = []
-    named: dict[str, int] = {}
+    usual = _Usual(known)
     shapes: list[tuple[str, str]] = []
     for declared, found in left:
+        name = "" if alone else declared.name
         if declared.dims is None:
             told.append(declared.text())
-            shapes.append(shape_option("" if alone else declared.name, (1,)))
+            shapes.append(shape_option(name, (1,)))
             continue
-        axes = [axis for axis, extent in enumerate(found) if isinstance(extent, str)]
-        unnamed = [axis for axis in axes if not found[axis]]
-        words = [str(found[axis]) for axis in axes if found[axis]] + [
-            f"dimension {axis}" for axis in unnamed
-        ]
+        names = {axis: each for axis, each in enumerate(found) if isinstance(each, str)}
+        words = [each or f"dimension {axis}" for axis, each in names.items()]
         told.append(f"{declared.text()}: {_and(list(dict.fromkeys(words)))}")
-        usual = [
-            extent if isinstance(extent, int) else _usual(extent, axis, len(found))
-            for axis, extent in enumerate(found)
-        ]
-        if unnamed:
-            shapes.append(shape_option("" if alone else declared.name, usual))
-        else:
-            # A sum has its parts closed.
-            for axis in axes:
-                name = str(found[axis])
-                for part in _names_in(name) or {name}:
-                    named.setdefault(part, _usual(part, axis, len(found)))
-    dims = ",".join(f"{name}={extent}" for name, extent in named.items())
+        said = [usual.extent(each, axis, len(found)) for axis, each in enumerate(found)]
+        if not all(_can_be_said(each) for each in names.values()):
+            shapes.append(shape_option(name, said))
+    dims = ",".join(f"{name}={extent}" for name, extent in usual.chosen.items())
     options = [*(("--dim", dims) if dims else ()), *(word for each in shapes for word in each)]
     return OpenDimensions(
         f"the extents of these dimensions are not known: {'; '.join(told)}. Say them, for "
@@ -398,7 +393,40 @@ def _open(left: Sequence[tuple[Declared, list[int | str]]], *, alone: bool) -> O
     )
 
 
+def _can_be_said(name: str) -> bool:
+    """Behind --dim, where commas stand between."""
+    return bool(name) and name == name.strip() and not set(name) & set(",=")
+
+
+class _Usual:
+    """Extents that models of the kind often have, the same of each name."""
+
+    def __init__(self, known: Mapping[str, int]) -> None:
+        self._known = dict(known)
+        self.chosen: dict[str, int] = {}  # for --dim
+
+    def extent(self, found: int | str, axis: int, rank: int) -> int:
+        if isinstance(found, int):
+            return found
+        if not found:
+            return _usual(found, axis, rank)
+        # A sum has its parts closed.
+        for part in _names_in(found) or {found}:
+            if part not in self._known:
+                self._known[part] = _usual(part, axis, rank)
+                if _can_be_said(part):
+                    self.chosen[part] = self._known[part]
+        value = _evaluated(found, self._known)
+        if value is None:
+            value = self._known[found] = _usual(found, axis, rank)
+            if _can_be_said(found):
+                self.chosen[found] = value
+        return value
+
+
 def _usual(name: str, axis: int, rank: int) -> int:
+    if _BATCH.fullmatch(name):
+        return 1
     if _IMAGE.fullmatch(name) or (rank == 4 and axis >= 2):
         return 224
     if rank == 4:

@@ -68,7 +68,7 @@ def _hints(name: str, dims: Sequence[int | str], model: ModelProto) -> dict[int,
     weights = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     readers: dict[str, list[NodeProto]] = {}
     for node in model.graph.node:
-        for value in node.input:
+        for value in dict.fromkeys(node.input):
             readers.setdefault(value, []).append(node)
     found: dict[int, int] = {}
     waiting: list[tuple[str, _Axes]] = [(name, range(len(dims)))]
@@ -92,7 +92,7 @@ def _asked(
     node: NodeProto, value: str, rank: int, weights: Mapping[str, tuple[int, ...]]
 ) -> dict[int, int]:
     """What an operator's weights say of the extents of a value that it reads."""
-    shapes = [weights.get(name, ()) for name in node.input]
+    shapes = [weights.get(name, ()) for name in node.input[:3]]
     attributes = {each.name: each for each in node.attribute}
     place = list(node.input).index(value)
     other = shapes[1] if len(shapes) > 1 else ()

@@ -100,17 +100,18 @@ def _with_nested(nodes: Sequence[NodeProto]) -> Iterator[NodeProto]:
 
 def _use(graph: _Around, node: NodeProto, place: int) -> Use:
     kind = node.op_type if node.domain in ("", "ai.onnx") else ""
-    outputs = tuple(name for name in node.output if name)
     asked = _asked(graph, kind, node, place)
     if asked is not None:
         return Use(asks=asked)
+    carried = kind == "Concat" or place in _CARRIED.get(kind, ())
+    if not carried and kind not in _COMPUTING:
+        return Use()
+    outputs = tuple(name for name in node.output if name)
     if kind in ("Add", "Sub") and len(node.input) == 2 and not (kind == "Sub" and place == 1):
         other = graph.single(node.input[1 - place])
         if other is not None:
             return Use(carries=outputs, offset=other if kind == "Add" else -other)
-    if kind == "Concat" or place in _CARRIED.get(kind, ()):
-        return Use(carries=outputs)
-    return Use(computes=outputs) if kind in _COMPUTING else Use()
+    return Use(carries=outputs) if carried else Use(computes=outputs)
 
 
 def _asked(graph: _Around, kind: str, node: NodeProto, place: int) -> Range | None:

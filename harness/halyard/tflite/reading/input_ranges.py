@@ -59,18 +59,19 @@ def ranges_of(graph: Graph) -> dict[str, Range]:
 
 
 def _use(graph: Graph, operator: Operator, place: int) -> Use:
-    outputs = tuple(str(index) for index in operator.outputs if index >= 0)
     kind = operator.kind
     asked = _asked(graph, operator, place)
     if asked is not None:
         return Use(asks=asked)
+    carried = kind in ("CONCATENATION", "PACK") or place in _CARRIED.get(kind, ())
+    if not carried and kind not in _COMPUTING:
+        return Use()
+    outputs = tuple(str(index) for index in operator.outputs if index >= 0)
     if kind in ("ADD", "SUB") and not (kind == "SUB" and place == 1) and len(operator.inputs) == 2:
         other = single(_tensor(graph, operator, 1 - place).values)
         if other is not None:
             return Use(carries=outputs, offset=other if kind == "ADD" else -other)
-    if kind in ("CONCATENATION", "PACK") or place in _CARRIED.get(kind, ()):
-        return Use(carries=outputs)
-    return Use(computes=outputs) if kind in _COMPUTING else Use()
+    return Use(carries=outputs) if carried else Use(computes=outputs)
 
 
 def _asked(graph: Graph, operator: Operator, place: int) -> Range | None:
