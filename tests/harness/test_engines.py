@@ -144,6 +144,34 @@ def test_onnx_runtime_says_nothing_of_initializers_that_nobody_reads(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize("extents", [(2, 3), ("rows", 3)])
+def test_onnx_runtime_runs_a_file_that_declares_another_rank(
+    extents: tuple[int | str, ...], tmp_path: Path
+) -> None:
+    """ONNX Runtime itself warns of it, and gives what was computed."""
+    tensor = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Reshape", ["x", "shape"], ["y"])],
+        "ranks",
+        [
+            tensor("x", onnx.TensorProto.FLOAT, [2, 3]),
+            tensor("shape", onnx.TensorProto.INT64, ["rank"]),
+        ],
+        [tensor("y", onnx.TensorProto.FLOAT, extents)],
+    )
+    path = tmp_path / "ranks.onnx"
+    opset = [onnx.helper.make_opsetid("", 17)]
+    path.write_bytes(
+        onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()
+    )
+    values = np.arange(6, dtype=np.float32)
+    loaded = libraries.library("onnxruntime").load(path)
+    loaded.bind([values.tobytes(), np.array([6]).tobytes()])
+    for _ in range(3):
+        [found] = loaded.run()
+        assert found.tolist() == values.tolist()
+
+
 def test_what_native_code_warns_of_is_not_lost(capfd: pytest.CaptureFixture[str]) -> None:
     with without_chatter():
         os.write(2, b"INFO: a delegate\nWARNING: a node\nERROR: a tensor\n")

@@ -84,6 +84,7 @@ class _Session(Loaded):
         self._session = session
         self._binding = session.io_binding()
         self._held: list[Any] = []
+        self._is_contradicted = False  # the file, by the shapes that outputs come to have
 
     @property
     def tensors(self) -> Tensors:
@@ -124,6 +125,9 @@ class _Session(Loaded):
                 info = replace(info, shape=(OPEN,))
             fitting.append(fitted(given, info))
         self._bind(fitting)
+        self._give_outputs_no_places()
+
+    def _give_outputs_no_places(self) -> None:
         for value in self._session.get_outputs():
             self._binding.bind_output(value.name)
 
@@ -139,9 +143,19 @@ class _Session(Loaded):
 
     def execute(self) -> None:
         try:
-            self._session.run_with_iobinding(self._binding)
+            self._run()
         except RuntimeError as error:
-            raise EngineRefused(f"ONNX Runtime does not run the model: {error}") from error
+            if self._is_contradicted:
+                raise EngineRefused(f"ONNX Runtime does not run the model: {error}") from error
+            # Where there is a place for an output, of the file's shape or of an earlier run, ONNX
+            # Runtime holds the file to what it says, and else it does not.
+            self._is_contradicted = True
+            self.execute()
+
+    def _run(self) -> None:
+        if self._is_contradicted:
+            self._give_outputs_no_places()
+        self._session.run_with_iobinding(self._binding)
 
     def time(self, count: int, warmup: int = 0) -> list[int]:
         return timed(self.execute, count, warmup)
