@@ -203,6 +203,30 @@ def test_outputs_may_be_each_other_across_parts(tmp_path: Path) -> None:
     assert problems(conversion, path) == []
 
 
+@pytest.mark.parametrize("operator", ["Relu", "Atan"])
+def test_an_output_that_is_named_twice_is_one(operator: str, tmp_path: Path) -> None:
+    g = Graph()
+    model = g.model(g.op(operator, g.input("x", (2, 3))))
+    model.graph.output.append(model.graph.output[0])
+    conversion, path = read(model, tmp_path)
+    assert len(conversion.outputs) == 1
+    assert problems(conversion, path) == []
+
+
+def test_a_file_without_operators_gives_its_input(tmp_path: Path) -> None:
+    g = Graph()
+    conversion, path = read(g.model(g.input("x", (2, 3))), tmp_path)
+    assert sides(conversion) == ["host"]
+    assert problems(conversion, path) == []
+
+
+def test_an_output_that_is_no_tensor_is_told(tmp_path: Path) -> None:
+    g = Graph()
+    model = g.model(g.op("SequenceConstruct", g.input("x", (2, 3))))
+    with pytest.raises(HalyardError, match="'SequenceConstruct_1' is a sequence, and no tensor"):
+        read(model, tmp_path)
+
+
 # ---- what ended a model -------------------------------------------------------------------------
 
 
@@ -266,6 +290,35 @@ def texts() -> ModelProto:
     return g.model(g.op("Exp", g.op("Cast", text, to=FLOAT)))
 
 
+def other_ways_of_loops() -> ModelProto:
+    """A Scan, whose shapes inference knows, and what may or may not be there."""
+    g = Graph(opset=18)
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Add", ["s", "e"], ["t"]), helper.make_node("Identity", ["t"], ["o"])],
+        "body",
+        [info("s", FLOAT, [3]), info("e", FLOAT, [3])],
+        [info("t", FLOAT, [3]), info("o", FLOAT, [3])],
+    )
+    x, start = g.op("Relu", g.input("x", (4, 3))), g.op("Neg", g.input("start", (3,)))
+    last, every = g.ops("Scan", start, x, outputs=2, body=body, num_scan_inputs=1)
+    maybe = g.op("OptionalGetElement", g.op("Optional", every))
+    return g.model(g.op("Exp", last), g.op("Neg", maybe))
+
+
+def out_of_order() -> ModelProto:
+    g = Graph()
+    y = g.op("Neg", g.op("Atan", g.op("Relu", g.input("x", (2, 3)))))
+    g.nodes.reverse()
+    return helper.make_model(
+        helper.make_graph(
+            g.nodes, "model", g.inputs, [helper.make_tensor_value_info(y, FLOAT, [2, 3])]
+        ),
+        ir_version=8,
+        opset_imports=[helper.make_opsetid("", 17)],
+    )
+
+
 ENDED: dict[str, Callable[[], ModelProto]] = {
     each.__name__: each
     for each in (
@@ -276,6 +329,8 @@ ENDED: dict[str, Callable[[], ModelProto]] = {
         boxes_that_stay,
         sequences,
         texts,
+        other_ways_of_loops,
+        out_of_order,
     )
 }
 
@@ -439,7 +494,7 @@ def test_a_declared_shape_counts_where_inference_knows_less(
     g = Graph()
     g.domains["com.microsoft"] = 1
     x = g.op("Relu", g.input("x", (2, 3)))
-    g.nodes.append(helper.make_node("Gelu", [x], ["y"], domain="com.microsoft"))
+    g.nodes.append(helper.make_node("SampleOp", [x], ["y"], domain="com.microsoft"))
     model = g.model(g.op("Exp", "y"))
     bare = ModelProto()
     bare.CopyFrom(model)
@@ -470,7 +525,7 @@ def test_a_declared_shape_that_is_not_so_does_not_count(
     g = Graph()
     g.domains["com.microsoft"] = 1
     x = g.op("Relu", g.input("x", (2, 3)))
-    g.nodes.append(helper.make_node("Gelu", [x], ["y"], domain="com.microsoft"))
+    g.nodes.append(helper.make_node("SampleOp", [x], ["y"], domain="com.microsoft"))
     z = g.op("Add", x, g.op("Reshape", "y", g.ints(2, 3)))
     model = g.model(g.op("Tanh", z))
     for name in (x, "y"):

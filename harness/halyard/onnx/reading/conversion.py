@@ -66,6 +66,9 @@ def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
 def _end(network: Network, name: str) -> TensorInfo:
     """An input or output in the type of the file."""
     element = network.element(name)
+    kind = network.protos[name].WhichOneof("value") if name in network.protos else None
+    if kind not in (None, "tensor_type"):
+        raise HalyardError(f"{name!r} is a {kind.removesuffix('_type')}, and no tensor of numbers")
     try:
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(element))
     except KeyError as error:

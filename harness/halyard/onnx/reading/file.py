@@ -13,6 +13,7 @@ from onnx.inliner import inline_local_functions
 
 from halyard.errors import HalyardError
 from halyard.onnx.graph import checked, parsed
+from halyard.onnx.reading.naming import put_in_order
 
 # What protobuf takes in one message.
 _MAX_BYTES = 2**31 - 1
@@ -24,6 +25,7 @@ def model_of(content: bytes, path: Path) -> ModelProto:
     try:
         model = parsed(content)
         _embed_external_data(model, path.parent)
+        put_in_order(model.graph)
         _check(model)
         return inline_local_functions(model) if model.functions else model
     except ValueError as error:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 
 from onnx import GraphProto, NodeProto
@@ -53,6 +54,37 @@ def renamed(proto: NodeProto, names: Mapping[str, str]) -> NodeProto:
         for output in graph.output:
             output.name = outer.get(output.name, output.name)
     return copy
+
+
+def put_in_order(graph: GraphProto) -> None:
+    """So that operators follow those that they read from, as the format asks and ONNX Runtime does
+    not. Those that wait for each other stay where they are."""
+    producers = {name: place for place, node in enumerate(graph.node) for name in node.output}
+    before = [
+        {producers[name] for name in read_by(node) if name and name in producers}
+        for node in graph.node
+    ]
+    if all(each < place for place, others in enumerate(before) for each in others):
+        return
+    after: list[list[int]] = [[] for _ in before]
+    for place, others in enumerate(before):
+        for each in others:
+            after[each].append(place)
+    left = [len(others) for others in before]
+    ready = [place for place, count in enumerate(left) if not count]
+    heapq.heapify(ready)
+    order: list[int] = []
+    while ready:
+        order.append(heapq.heappop(ready))
+        for each in after[order[-1]]:
+            left[each] -= 1
+            if not left[each]:
+                heapq.heappush(ready, each)
+    if len(order) == len(before):
+        nodes = [graph.node[place] for place in order]
+        copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+        del graph.node[:]
+        graph.node.extend(copies)
 
 
 def _graphs(proto: NodeProto) -> list[GraphProto]:

@@ -139,7 +139,8 @@ class Network:
 
     @cached_property
     def outputs(self) -> list[str]:
-        return [each.name for each in self.model.graph.output]
+        """One that is named twice is one, as ONNX Runtime has it."""
+        return list(dict.fromkeys(each.name for each in self.model.graph.output))
 
     def type(self, name: str) -> ValueType:
         """NotExpressible for a value whose shape is not known, or that is no tensor."""
