@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import NodeProto
+from onnx import ModelProto, NodeProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from halyard.errors import NotExpressible
@@ -81,6 +81,10 @@ FOLDABLE = frozenset(
 )
 
 
+# Operators that the reference has in newer versions alone, which mean the same in the older ones.
+_OLDEST = {"DequantizeLinear": 19}
+
+
 def evaluated(node: NodeProto, opset: int, inputs: Sequence[Array]) -> list[Array]:
     """NotExpressible where the reference does not compute it, or not as that version says."""
     if node.op_type == "Softmax" and opset < 13:
@@ -90,9 +94,20 @@ def evaluated(node: NodeProto, opset: int, inputs: Sequence[Array]) -> list[Arra
     names = [name for name in node.input if name]
     try:
         with np.errstate(all="ignore"):
-            evaluator = ReferenceEvaluator(node, opsets={"": opset})
+            version = max(opset, _OLDEST.get(node.op_type, opset))
+            evaluator = ReferenceEvaluator(_model_of(node, version))
             results = evaluator.run(None, dict(zip(names, inputs, strict=True)))
             return [np.asarray(each) for each in results]
     # It raises whatever numpy does, and classes of its own.
     except Exception as error:
         raise NotExpressible(f"it can't be computed beforehand: {error}") from error
+
+
+def _model_of(node: NodeProto, opset: int) -> ModelProto:
+    """Of the node alone, which the reference would take for one of its newest operator set."""
+    inputs, outputs = (
+        [helper.make_empty_tensor_value_info(name) for name in names if name]
+        for names in (dict.fromkeys(node.input), node.output)
+    )
+    graph = helper.make_graph([node], "node", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
