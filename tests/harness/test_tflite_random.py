@@ -28,10 +28,10 @@ from halyard.model.fitting import fitted
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import failures
 from halyard.runner import Target, run_cases
-from tests.harness import tflite_random
+from tests import random_tflite
 from tests.harness.on_parts import converted
-from tests.harness.tflite_random import KINDS, graph
-from tests.harness.tflite_sketch import RandomGraph, Refused, interpreted
+from tests.random_tflite import KINDS, graph
+from tests.random_tflite.sketch import RandomGraph, Refused, interpreted
 
 FILE = Path("random.tflite")
 _BUNDLE = 40
@@ -74,7 +74,7 @@ class _Tried:
 def check(device: HostDevice, seed: int, numbers: Sequence[int], tally: Tally) -> None:
     """Runs graphs of these numbers together."""
     tried: list[_Tried] = []
-    with tflite_random.silence():
+    with random_tflite.silence():
         for number in numbers:
             try:
                 made = graph(seed, number, KINDS[number % len(KINDS)])
@@ -115,7 +115,7 @@ def _run_parts(tried: Sequence[_Tried], tally: Tally) -> None:
             continue
         tally.parts += 1
         try:
-            with tflite_random.silence():
+            with random_tflite.silence():
                 found = converted(each.conversion, each.graph.inputs)
         except HalyardError as error:
             tally.wrong.append(f"{each.label}: {error}")

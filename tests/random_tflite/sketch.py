@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from tests.harness.tflite_file import GraphFile
 
 FLOATS = ("float32",)
 BYTES = ("int8", "uint8")
+REAL = (*FLOATS, *BYTES)
+WIDE = (*REAL, "int16")
+MOVED = (*REAL, "int32", "bool", "int16", "int64")
 Shape = tuple[int, ...]
 
 _MOST_ELEMENTS = 360
@@ -160,6 +163,11 @@ class Sketch:
         index = self.graph.tensor((), dtype, *((scale, zero) if scale else ()))
         return Value(index, (), dtype, scale, zero)
 
+    def fixed(self, dtype: str, scale: float, zero_point: int) -> Value:
+        """A result of the scale that the operator has always."""
+        index = self.graph.tensor((), dtype, scale, zero_point)
+        return Value(index, (), dtype, scale, zero_point)
+
     def emit(
         self,
         kind: str,
@@ -173,6 +181,9 @@ class Sketch:
         self.kinds.append(kind)
         self.last = list(outputs)
         self.outputs = [each.index for each in outputs]
+
+
+Maker = Callable[[Sketch], None]
 
 
 @dataclass(frozen=True)
