@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from halyard import native, onnx, tflite
+from halyard import onnx, tflite
 from halyard.cli import cli
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
@@ -36,6 +36,7 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.records import decode
 from halyard.records.compare import Compare
 from halyard.subject import Subject
+from tests.harness.own_backends import own_backends
 
 _FLOATS = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (2, 3))
 # Of the zoo's smallest: its first ADD is its fourth operation.
@@ -62,11 +63,8 @@ def reference() -> Iterator[Side]:
 
 
 @pytest.fixture
-def wrong_add() -> Path:
-    folder = native.folder() / "backends" / "wrong_add"
-    if not folder.is_dir():
-        pytest.skip("the wrong backend is not built: make test-native builds it")
-    return folder
+def wrong_add(tmp_path: Path) -> Path:
+    return own_backends("wrong_add", tmp_path)
 
 
 class Spoiled(Side):

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halyard import native
 from halyard.model import DataType
 from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
 from halyard.subject import Subject
+from tests.harness.own_backends import own_backends
 from tests.harness.test_native_runner import Files, add_case, floats, run
 
 
@@ -71,10 +71,8 @@ def chain_case(length: int = 4) -> pb.TestCase:
 
 
 @pytest.fixture
-def sample_backend() -> Sequence[str]:
-    folder = native.folder() / "backends" / "sample"
-    if not folder.is_dir():
-        pytest.skip("the sample backend is not built: make test-native builds it")
+def sample_backend(tmp_path: Path) -> Sequence[str]:
+    folder = own_backends("sample", tmp_path)
     return ("--backend-dir", str(folder), "-c", "Sample")
 
 

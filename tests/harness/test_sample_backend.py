@@ -14,6 +14,7 @@ from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target, run_cases
+from tests.harness.own_backends import own_backends
 
 _NAME = "Sample"
 _OPERATIONS = {pb.OPERATION_TYPE_ADD, pb.OPERATION_TYPE_MUL, pb.OPERATION_TYPE_RELU}
@@ -23,9 +24,7 @@ _OPERATIONS = {pb.OPERATION_TYPE_ADD, pb.OPERATION_TYPE_MUL, pb.OPERATION_TYPE_R
 def runner_with_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The runner that is found gives the sample its turn first."""
     built = native.folder()
-    folder = built / "backends" / "sample"
-    if not folder.is_dir():
-        pytest.skip("the sample backend is not built: make test-native builds it")
+    folder = own_backends("sample", tmp_path)
     words = [str(built / native.RUNNER), "--backend-dir", str(folder), "-c", _NAME]
     script = tmp_path / native.RUNNER
     script.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')

@@ -3,7 +3,6 @@
 // Which files of a folder are backends.
 
 #include <dirent.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,19 +13,16 @@
 #include "engine/backends/loaded/library.h"
 #include "engine/backends/loaded/loaded_backend.h"
 #include "engine/base/log.h"
+#include "engine/base/trusted_path.h"
 
 namespace halyard::engine {
 namespace {
 
 // The names of its libraries, in order.
 Result<std::vector<std::string>> librariesIn(const std::string& directory) {
-    struct stat info = {};
     const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(directory.c_str()), &closedir);
-    if (opened == nullptr || fstat(dirfd(opened.get()), &info) != 0) {
+    if (opened == nullptr) {
         return invalidArgument(std::strerror(errno));
-    }
-    if ((info.st_mode & S_IWOTH) != 0) {
-        return invalidArgument("everybody may write to it");
     }
     std::vector<std::string> names;
     while (const dirent* const entry = readdir(opened.get())) {
@@ -49,14 +45,15 @@ Result<std::vector<std::unique_ptr<const Backend>>> loadBackends(
         return unsupported(directory +
                            ": this program is linked statically, and can't load backends");
     }
-    Result<std::vector<std::string>> names = librariesIn(directory);
+    HALYARD_ASSIGN_OR_RETURN(const std::string folder, trustedPath(directory));
+    Result<std::vector<std::string>> names = librariesIn(folder);
     if (!names.ok()) {
-        return names.status().withContext(directory);
+        return names.status().withContext(folder);
     }
     std::set<std::string> seen = taken;
     std::vector<std::unique_ptr<const Backend>> backends;
     for (const std::string& name : *names) {
-        const std::string path = directory + "/" + name;
+        const std::string path = folder + "/" + name;
         Result<std::unique_ptr<const Backend>> backend = loadBackend(path);
         if (!backend.ok()) {
             log(LogLevel::WARNING,

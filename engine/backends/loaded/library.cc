@@ -18,6 +18,7 @@
 
 #include "engine/base/checksum.h"
 #include "engine/base/file_descriptor.h"
+#include "engine/base/trusted_path.h"
 
 namespace halyard::engine {
 namespace {
@@ -25,7 +26,8 @@ namespace {
 constexpr size_t kMostNameLetters = 32;
 constexpr size_t kPart = size_t{1} << 16;
 
-Status checkFile(const std::string& path) {
+// Where it lies, if nobody else decides on that or on its code.
+Result<std::string> trustedFile(const std::string& path) {
     struct stat info = {};
     if (stat(path.c_str(), &info) != 0) {
         return unsupported(std::strerror(errno));
@@ -33,10 +35,9 @@ Status checkFile(const std::string& path) {
     if (!S_ISREG(info.st_mode)) {
         return unsupported("it is no file");
     }
-    if ((info.st_mode & S_IWOTH) != 0) {
-        return unsupported("everybody may write to it");
-    }
-    return {};
+    Result<std::string> trusted = trustedPath(path);
+    return trusted.ok() ? std::move(trusted)
+                        : Result<std::string>(unsupported(std::string(trusted.status().message())));
 }
 
 // Its bytes and their number.
@@ -120,14 +121,15 @@ Result<std::shared_ptr<const Library>> Library::open(const std::string& path) {
     if (!canOpenAny()) {
         return unsupported(path + ": this program is linked statically, and can't load backends");
     }
-    if (const Status file = checkFile(path); !file.ok()) {
-        return file.withContext(path);
+    const Result<std::string> file = trustedFile(path);
+    if (!file.ok()) {
+        return file.status().withContext(path);
     }
-    const Result<std::string> content = contentOf(path);
+    const Result<std::string> content = contentOf(*file);
     if (!content.ok()) {
         return content.status().withContext(path);
     }
-    void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const handle = dlopen(file->c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
         const char* const reason = dlerror();
         return unsupported(reason != nullptr ? reason : "it does not load").withContext(path);

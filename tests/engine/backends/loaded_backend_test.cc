@@ -20,6 +20,7 @@
 
 #include "engine/backends/loaded/library.h"
 #include "engine/backends/ref/cpu_ref.h"
+#include "engine/base/trusted_path.h"
 #include "engine/plan/profile.h"
 #include "tests/engine/graph_building.h"
 #include "tests/engine/plan/running.h"
@@ -42,6 +43,10 @@ class LoadedBackend : public testing::Test {
     void SetUp() override {
         if (!Library::canOpenAny()) {
             GTEST_SKIP() << "this program is linked statically, and can't load backends";
+        }
+        if (const auto folder = trustedPath(kBackends); !folder.ok()) {
+            GTEST_SKIP() << "no backend of this build is loaded for this user: "
+                         << folder.status().message();
         }
     }
 };
@@ -381,6 +386,34 @@ TEST_F(LoadedBackends, ComeFromAnAbsoluteFolderThatNotEverybodyMayWriteTo) {
     EXPECT_TRUE(namesIn(folder.path()).value().empty());
     fs::permissions(folder.path(), fs::perms::all);
     EXPECT_EQ(namesIn(folder.path()).status().code(), StatusCode::INVALID_ARGUMENT);
+}
+
+// Who may replace a folder, or what leads to it, decides on what is in it.
+TEST_F(LoadedBackends, ComeFromNowhereThatOthersDecideOn) {
+    const Folder outer;
+    const Folder elsewhere;
+    fs::create_directory(outer.path() + "/inner");
+    fs::copy_file(kSample, outer.path() + "/inner/sample.so");
+    fs::create_directory_symlink(outer.path() + "/inner", elsewhere.path() + "/link");
+    const std::string direct = outer.path() + "/inner";
+    const std::string linked = elsewhere.path() + "/link";
+    const std::vector<std::string> names = {"Sample"};
+    EXPECT_EQ(namesIn(direct).value(), names);
+    EXPECT_EQ(namesIn(linked).value(), names);
+    fs::permissions(elsewhere.path(), fs::perms::all);
+    EXPECT_EQ(namesIn(direct).value(), names);
+    EXPECT_EQ(namesIn(linked).status().code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(loadBackend(linked + "/sample.so").status().code(), StatusCode::UNSUPPORTED);
+    fs::permissions(elsewhere.path(), fs::perms::owner_all);
+    fs::permissions(outer.path(), fs::perms::all);
+    for (const std::string& path : {direct, linked}) {
+        EXPECT_EQ(namesIn(path).status().code(), StatusCode::INVALID_ARGUMENT);
+        const Status library = loadBackend(path + "/sample.so").status();
+        EXPECT_EQ(library.code(), StatusCode::UNSUPPORTED);
+        EXPECT_NE(library.message().find(outer.path() + ": everybody may write to it"),
+                  std::string_view::npos)
+                << library.toString();
+    }
 }
 
 TEST(LoadedBackendsOfStaticPrograms, AreNone) {
