@@ -17,6 +17,11 @@ constexpr uint32_t kVersion = 2;
 constexpr size_t kAlignment = 64;
 // Bytes that are read between two looks at the checkpoint.
 constexpr size_t kChunk = size_t{1} << 20;
+// What a section takes of the heap while a file is open and used, beside three times its name:
+// here, among those that begin alike, and where they are adopted.
+constexpr size_t kSectionHeap = 512;
+// Sections that are looked at between two looks at the checkpoint, and paid for at once.
+constexpr size_t kSectionsAtOnce = 256;
 
 struct Header {
     uint32_t version = kVersion;
@@ -46,6 +51,34 @@ class SummingSink : public ByteSink {
 struct Held {
     std::shared_ptr<const void> owner;
     Reservation reservation;
+    std::vector<Reservation> sections;
+};
+
+// Pays for a file's sections before they are there.
+class SectionRoom {
+  public:
+    // `count`: as many as there are said to be.
+    SectionRoom(const std::shared_ptr<Budget>& memory, size_t count, std::vector<Reservation>& held)
+        : mMemory(memory), mHeld(held), mCount(count) {}
+
+    Status take(std::string_view name) {
+        const size_t bytes = kSectionHeap + 3 * name.size();
+        if (bytes > mLeft) {
+            const size_t more = std::max(bytes, std::min(mCount, kSectionsAtOnce) * kSectionHeap);
+            HALYARD_ASSIGN_OR_RETURN(Reservation reserved, Reservation::create(mMemory, more));
+            mHeld.push_back(std::move(reserved));
+            mLeft = more;
+        }
+        mLeft -= bytes;
+        --mCount;
+        return {};
+    }
+
+  private:
+    const std::shared_ptr<Budget>& mMemory;
+    std::vector<Reservation>& mHeld;
+    size_t mCount;  // of those to come
+    size_t mLeft = 0;
 };
 
 Status sumInChunks(Checksum& sum, std::span<const uint8_t> bytes, const Checkpoint& checkpoint) {
@@ -139,10 +172,11 @@ SectionWriter::Layout SectionWriter::layout() const {
     return layout;
 }
 
-size_t SectionWriter::bytesBeforeMapped() const {
+size_t SectionWriter::bytesBefore(std::string_view name) const {
     const Layout file = layout();
-    if (mDescriptions < mSections.size()) {
-        return file.offsets[mDescriptions];
+    const auto found = std::ranges::find(mSections, name, &Section::name);
+    if (found != mSections.end()) {
+        return file.offsets[static_cast<size_t>(found - mSections.begin())];
     }
     return mSections.empty() ? file.beginning.size()
                              : file.offsets.back() + mSections.back().bytes.size();
@@ -178,6 +212,7 @@ Result<SectionFile> SectionFile::open(std::shared_ptr<const void> owner,
     auto held = std::make_shared<Held>();
     held->owner = std::move(owner);
     HALYARD_ASSIGN_OR_RETURN(held->reservation, Reservation::create(mapped, bytes.size()));
+    std::vector<Reservation>& paid = held->sections;
     SectionFile file;
     file.mOwner = std::move(held);
     const std::span<const uint8_t> body = bytes.first(bytes.size() - sizeof(uint64_t));
@@ -203,13 +238,18 @@ Result<SectionFile> SectionFile::open(std::shared_ptr<const void> owner,
 
     // Sections lie in order: what is between them is summed where it lies, and not used.
     ByteReader table(tableBytes, "the table");
+    SectionRoom room(memory, header.sections, paid);
     size_t at = tableEnd;
     for (uint32_t i = 0; i < header.sections; ++i) {
         std::string name;
         uint8_t kind = 0;
         uint64_t offset = 0;
         uint64_t size = 0;
+        if (i % kSectionsAtOnce == 0) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while a file's table was read"));
+        }
         HALYARD_RETURN_IF_ERROR(table.getText(name));
+        HALYARD_RETURN_IF_ERROR(room.take(name));
         HALYARD_RETURN_IF_ERROR(table.get(kind));
         HALYARD_RETURN_IF_ERROR(table.get(offset));
         HALYARD_RETURN_IF_ERROR(table.get(size));

@@ -40,8 +40,9 @@ class SectionWriter {
 
     // What the sink says.
     Status writeTo(ByteSink& sink) const;
-    // Of the file, the bytes from its beginning to the first mapped section.
-    size_t bytesBeforeMapped() const;
+    // Of the file, the bytes from its beginning to a section; all but the checksum at its end where
+    // there is no such section.
+    size_t bytesBefore(std::string_view name) const;
 
   private:
     friend class SectionFile;
@@ -71,8 +72,9 @@ class SectionFile {
 
     // INVALID_ARGUMENT where the bytes are no such file, whole and as it was written; UNSUPPORTED
     // for another version. They begin at a multiple of 64, and `owner` keeps them. All of them are
-    // reserved from `mapped` as long as the file is open or its owner is held, copies from
-    // `memory`; null: not limited.
+    // reserved from `mapped` as long as the file is open or its owner is held, from `memory` copies
+    // as long as the file is open, and what its table takes as long as its owner is held; null: not
+    // limited.
     static Result<SectionFile> open(std::shared_ptr<const void> owner,
                                     std::span<const uint8_t> bytes,
                                     const std::shared_ptr<Budget>& memory = nullptr,

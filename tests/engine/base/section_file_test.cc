@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,9 @@ std::vector<uint8_t> bytesOf(const std::string& text) {
 std::string textOf(std::span<const uint8_t> bytes) {
     return {bytes.begin(), bytes.end()};
 }
+
+// For the sections of such a file.
+constexpr size_t kOfTable = 4 * 512;
 
 // Two descriptions and two mapped sections, one of several parts.
 FileBytes written() {
@@ -86,21 +91,63 @@ TEST(SectionFile, RefusesAnotherVersionAndBytesThatLieAskew) {
 
 TEST(SectionFile, IsChargedAsLongAsAnythingOfItIsHeld) {
     const FileBytes file = written();
-    const auto memory = std::make_shared<Budget>(1 << 10);
+    const auto memory = std::make_shared<Budget>(1 << 12);
     const auto mapped = std::make_shared<Budget>(file.bytes().size());
     std::shared_ptr<const void> held;
     {
         const SectionFile opened =
                 SectionFile::open(file.owner(), file.bytes(), memory, mapped).value();
-        EXPECT_GT(memory->reserved(), 0U);
+        EXPECT_GT(memory->reserved(), kOfTable) << "and copies";
         held = opened.owner();
     }
-    EXPECT_EQ(memory->reserved(), 0U);
+    EXPECT_EQ(memory->reserved(), kOfTable);
     EXPECT_EQ(mapped->reserved(), file.bytes().size());
     EXPECT_EQ(SectionFile::open(file.owner(), file.bytes(), memory, mapped).status().code(),
               StatusCode::RESOURCE_EXHAUSTED);
     held = nullptr;
     EXPECT_EQ(mapped->reserved(), 0U);
+    EXPECT_EQ(memory->reserved(), 0U);
+}
+
+// A name and nothing else: so many of them as fit into a file of a few megabytes.
+FileBytes manySections(size_t count) {
+    SectionWriter writer;
+    for (size_t i = 0; i < count; ++i) {
+        writer.addMapped(std::to_string(i), {});
+    }
+    return FileBytes::of(writer);
+}
+
+TEST(SectionFile, ChargesForItsSectionsHoweverEmptyTheyAre) {
+    constexpr size_t kSections = 10'000;
+    const FileBytes file = manySections(kSections);
+    const auto few = std::make_shared<Budget>(file.bytes().size() + (size_t{1} << 20));
+    EXPECT_EQ(SectionFile::open(file.owner(), file.bytes(), few).status().code(),
+              StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(few->reserved(), 0U);
+    const auto enough = std::make_shared<Budget>(size_t{1} << 30);
+    const Result<SectionFile> opened = SectionFile::open(file.owner(), file.bytes(), enough);
+    ASSERT_TRUE(opened.ok()) << opened.status().toString();
+    // What the nodes of a map take alone.
+    EXPECT_GE(enough->reserved(), kSections * 150);
+    EXPECT_EQ(opened->mappedBeginningWith("").size(), kSections);
+}
+
+// The table alone takes long where it is long.
+TEST(SectionFile, StopsReadingItsTable) {
+    const FileBytes file = manySections(10'000);
+    for (const auto known : {SectionFile::Bytes::CHECKED, SectionFile::Bytes::OF_ANYBODY}) {
+        std::atomic<bool> stopped = false;
+        class Counting final : public StopCondition {
+          public:
+            mutable size_t looks = 0;
+            bool holds() const override { return ++looks > 20; }
+        } condition;
+        const Checkpoint checkpoint = Checkpoint(std::nullopt, &stopped).unless(&condition);
+        EXPECT_FALSE(
+                SectionFile::open(file.owner(), file.bytes(), nullptr, nullptr, checkpoint, known)
+                        .ok());
+    }
 }
 
 // What has been checked stays as it was, whoever can write to the file.
