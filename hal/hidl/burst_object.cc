@@ -62,6 +62,10 @@ class EmptyWakes {
     int mInARow = 0;
 };
 
+// What a slot takes of it, beside what is mapped: two blocks of a map and of a memory, and what the
+// allocator adds. A client has 2^32 of them to fill.
+constexpr size_t kSlotBytes = 1024;
+
 // What a burst takes of the service's memory for as long as it lasts: the requests that are read
 // and what becomes of them, and the results that are to be written.
 size_t footprintOf(const MessageQueue& requests, const MessageQueue& results, size_t outputs) {
@@ -146,6 +150,7 @@ class BurstObject::Burst {
     struct Slot {
         driver::SharedMemory memory;
         driver::MemoryUse whole;  // what requests use lies in it
+        Reservation held;
     };
 
     // What the thread has taken, once it ends: the object may stay longer.
@@ -247,21 +252,31 @@ class BurstObject::Burst {
         const driver::Account* const account = &mModel->client()->account();
         std::map<int32_t, Slot> found;
         for (size_t i = 0; i < slots.size(); ++i) {
-            const HidlMemory& wire = memories->view()[i];
-            Slot slot = {
-                    .memory = importMemory(std::string(wire.name.view()), nativeHandle(wire.handle),
-                                           wire.size, {.uses = Uses::MANY, .account = account}),
-                    .whole = {}};
-            Result<driver::MemoryUse> whole = slot.memory->useWhole(account);
-            if (!whole.ok()) {
-                return whole.status().withContext("slot " + std::to_string(slots[i]));
+            Result<Slot> slot = take(memories->view()[i], *account);
+            if (!slot.ok()) {
+                return slot.status().withContext("slot " + std::to_string(slots[i]));
             }
-            slot.whole = std::move(*whole);
-            found.emplace(slots[i], std::move(slot));
+            found.emplace(slots[i], std::move(*slot));
         }
         const std::lock_guard lock(mMutex);
         mSlots.merge(found);
         return {};
+    }
+
+    // Nothing is kept that no request could use, and what is kept is paid for.
+    static Result<Slot> take(const HidlMemory& wire, const driver::Account& account) {
+        if (!isKnownMemory(wire.name.view())) {
+            return unsupported("memory of this kind can't be mapped");
+        }
+        if (!nativeHandle(wire.handle).valid) {
+            return invalidArgument("null handle");
+        }
+        Slot slot;
+        HALYARD_ASSIGN_OR_RETURN(slot.held, Reservation::create(account.memory, kSlotBytes));
+        slot.memory = importMemory(wire.name.view(), nativeHandle(wire.handle), wire.size,
+                                   {.uses = Uses::MANY, .account = &account});
+        HALYARD_ASSIGN_OR_RETURN(slot.whole, slot.memory->useWhole(&account));
+        return slot;
     }
 
     const std::weak_ptr<BinderProcess> mProcess;

@@ -66,7 +66,7 @@ inline nn::v1_0::DataLocation encodeLocation(const driver::DataLocation& locatio
 }
 
 inline driver::SharedMemory decodeMemory(const HidlMemory& wire) {
-    return importMemory(std::string(wire.name.view()), nativeHandle(wire.handle), wire.size);
+    return importMemory(wire.name.view(), nativeHandle(wire.handle), wire.size);
 }
 
 // All but extraParams, which came with 1.2.

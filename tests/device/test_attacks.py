@@ -135,6 +135,21 @@ def test_executions_that_are_kept_count_as_memory(device: VirtualDevice) -> None
     assert grown < (MEMORY + 16) * 1024
 
 
+@pytest.mark.parametrize("name", ["unknown", pytest.param("known", marks=THOROUGH)])
+def test_slots_of_a_burst_count_as_memory(device: VirtualDevice, siege: Siege, name: str) -> None:
+    hoard = ("slot-filler", "--clients", 500, "--against", name, "--seconds", 240)
+    with siege.attacker.start(*hoard) as running:
+        end = time.monotonic() + 180
+        while "used 500 slots" not in running.said():
+            assert time.monotonic() < end, "the attack does not come to its end"
+            time.sleep(0.5)
+        print(running.said())
+        grown = Footprint.of(device, siege.pid).memory - siege.before.memory
+        print(f"{grown // 1024} MiB more, of {MEMORY} that it may take")
+        siege.honest()
+    assert grown < (MEMORY + 16) * 1024
+
+
 @pytest.mark.parametrize("models", [8, pytest.param(40, marks=THOROUGH)])
 def test_pages_that_the_service_makes_present_count(
     device: VirtualDevice, siege: Siege, models: int

@@ -49,6 +49,8 @@ class Memories : public hidl::HidlObject {
     std::atomic<int> asked = 0;
     std::atomic<size_t> missing = 0;
     std::atomic<size_t> tooLong = 0;  // so many bytes more than there are
+    std::atomic<bool> empty = false;  // of no bytes
+    std::string name = "ashmem";
 
   protected:
     Status serve(uint32_t /*code*/, Call& call) override {
@@ -59,8 +61,8 @@ class Memories : public hidl::HidlObject {
         HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
         std::vector<hidl::HidlMemory> memories;
         for (size_t i = 0; i < count; ++i) {
-            memories.push_back(hidl::makeMemory(*reply, "ashmem", mMemory.handle,
-                                                mMemory.memory->size() + tooLong));
+            memories.push_back(hidl::makeMemory(*reply, name, mMemory.handle,
+                                                empty ? 0 : mMemory.memory->size() + tooLong));
         }
         hidl::writeEnum(*reply, ErrorStatus::NONE);
         hidl::writeValue(*reply, hidl::makeVec(*reply, memories));
@@ -315,6 +317,55 @@ TEST_F(Bursts, ForgetMemoryThatIsFreed) {
     }
     ASSERT_TRUE(send().status.ok());
     EXPECT_EQ(mMemories->asked, 2);
+}
+
+TEST_F(Bursts, KeepNothingOfAKindThatCantBeMapped) {
+    ASSERT_EQ(configure(), ErrorStatus::NONE);
+    ASSERT_TRUE(send().status.ok());
+    const int64_t before = reported("memory");
+    mMemories->name = std::string(100'000, 'x');
+    mMemories->empty = true;
+    for (int32_t slot = 100; slot < 120; ++slot) {
+        mPacket.slots = {5, slot};
+        EXPECT_FALSE(send().status.ok());
+        EXPECT_FALSE(send().status.ok());
+    }
+    EXPECT_EQ(mMemories->asked, 1 + 2 * 20) << "it is asked for each time: nothing is kept";
+    EXPECT_EQ(reported("memory"), before);
+}
+
+// A slot is memory of the service's, and a burst has 2^32 of them.
+TEST_F(Bursts, AreChargedForEachSlot) {
+    constexpr int64_t kSlot = 1024;
+    ASSERT_EQ(configure(), ErrorStatus::NONE);
+    ASSERT_TRUE(send().status.ok());
+    const int64_t before = reported("memory");
+    mMemories->empty = true;
+    constexpr int32_t kSlots = 50;
+    for (int32_t slot = 100; slot < 100 + kSlots; ++slot) {
+        mPacket.slots = {5, slot};
+        static_cast<void>(send());
+    }
+    EXPECT_EQ(mMemories->asked, 1 + kSlots);
+    EXPECT_GE(reported("memory"), before + kSlots * kSlot);
+    for (int32_t slot = 100; slot < 100 + kSlots; ++slot) {
+        EXPECT_TRUE(callMethod(*mProcess, mContext, IBurstContext::layout(),
+                               IBurstContext::freeMemory,
+                               [slot](ParcelWriter& writer) { writer.writeInt32(slot); })
+                            .ok());
+    }
+    EXPECT_EQ(reported("memory"), before);
+    // Whoever has filled its account gets no more of them.
+    const std::shared_ptr<driver::Client> client =
+            mDriver->client({.pid = 4711, .uid = 1000}).value();
+    const std::shared_ptr<Budget>& memory = client->account().memory;
+    const Result<Reservation> rest =
+            Reservation::create(memory, memory->limit() - memory->reserved() - kSlot / 2);
+    ASSERT_TRUE(rest.ok()) << rest.status().toString();
+    mPacket.slots = {5};
+    EXPECT_TRUE(send().status.ok()) << "what it has it keeps";
+    mPacket.slots = {5, 99};
+    EXPECT_FALSE(send().status.ok());
 }
 
 TEST_F(Bursts, AreRefusedWithWrongQueues) {

@@ -4,7 +4,9 @@
 // executions that are kept, and buffers of the device's memory.
 
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -16,9 +18,11 @@
 
 #include "driver/device_interface.h"
 #include "hal/aidl/client/device.h"
+#include "hal/hidl/burst_packets.h"
 #include "hal/hidl/client/device.h"
 #include "hal/hidl/client/own_queue.h"
 #include "hal/hidl/client/prepared_model.h"
+#include "hal/hidl/codec.h"
 #include "hal/hidl/hidl_object.h"
 #include "hal/hidl/types.h"
 #include "hal/memory/shared_memory.h"
@@ -47,13 +51,47 @@ class Mute final : public hidl::HidlObject {
     Status serve(uint32_t /*code*/, Call& /*call*/) override { return internalError("nothing"); }
 };
 
+// For each slot that it is asked for, a memory of no bytes, under a name of half a megabyte that
+// the service does not know, or under one that it does.
+class Nothings final : public hidl::HidlObject {
+  public:
+    explicit Nothings(bool isKnown)
+        : HidlObject(hidl::nn::v1_2::IBurstCallback::layout()),
+          mName(isKnown ? std::string("ashmem") : std::string(size_t{1} << 19, 'x')),
+          mMemory(hal::createSharedMemory(4096).value()) {}
+
+    std::atomic<int> asked = 0;
+
+  protected:
+    Status serve(uint32_t /*code*/, Call& call) override {
+        ++asked;
+        HALYARD_ASSIGN_OR_RETURN(const auto* slots,
+                                 hidl::readValue<hidl::HidlVec<int32_t>>(call.arguments));
+        const size_t count = slots->count;
+        HALYARD_ASSIGN_OR_RETURN(auto* reply, call.endArguments());
+        std::vector<hidl::HidlMemory> memories;
+        for (size_t i = 0; i < count; ++i) {
+            memories.push_back(hidl::makeMemory(*reply, mName, mMemory.handle, 0));
+        }
+        hidl::writeEnum(*reply, ErrorStatus::NONE);
+        hidl::writeValue(*reply, hidl::makeVec(*reply, memories));
+        return {};
+    }
+
+  private:
+    const std::string mName;
+    const hal::ExportedMemory mMemory;
+};
+
 // A burst whose queues this process can do with as it likes.
 struct OwnBurst {
     hidl::OwnQueue requests;
     hidl::OwnQueue results;
     hal::ObjectRef context;
 
-    static Result<OwnBurst> open(const hidl::RemoteInterface& model) {
+    static Result<OwnBurst> open(
+            const hidl::RemoteInterface& model,
+            const std::shared_ptr<hal::LocalObject>& callback = std::make_shared<Mute>()) {
         using hidl::nn::v1_2::FmqRequestDatum;
         using hidl::nn::v1_2::FmqResultDatum;
         constexpr size_t kLength = 64;
@@ -62,15 +100,13 @@ struct OwnBurst {
                                  hidl::OwnQueue::create(sizeof(FmqRequestDatum), kLength));
         HALYARD_ASSIGN_OR_RETURN(burst.results,
                                  hidl::OwnQueue::create(sizeof(FmqResultDatum), kLength));
-        HALYARD_ASSIGN_OR_RETURN(
-                const std::unique_ptr<hal::Reply> reply,
-                model.call(hidl::nn::v1_2::IPreparedModel::configureExecutionBurst,
-                           [&](hal::ParcelWriter& arguments) {
-                               arguments.writeObject(
-                                       std::shared_ptr<hal::LocalObject>(std::make_shared<Mute>()));
-                               burst.requests.write<FmqRequestDatum>(arguments);
-                               burst.results.write<FmqResultDatum>(arguments);
-                           }));
+        HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<hal::Reply> reply,
+                                 model.call(hidl::nn::v1_2::IPreparedModel::configureExecutionBurst,
+                                            [&](hal::ParcelWriter& arguments) {
+                                                arguments.writeObject(callback);
+                                                burst.requests.write<FmqRequestDatum>(arguments);
+                                                burst.results.write<FmqResultDatum>(arguments);
+                                            }));
         HALYARD_ASSIGN_OR_RETURN(const ErrorStatus status,
                                  hidl::readEnum<ErrorStatus>(reply->reader()));
         HALYARD_ASSIGN_OR_RETURN(burst.context, reply->reader().readObject());
@@ -80,23 +116,65 @@ struct OwnBurst {
     }
 };
 
+// A prepared model, to be called without what a client does for its caller.
+struct RawModel {
+    std::shared_ptr<driver::IPreparedModel> model;
+    hidl::RemoteInterface remote;
+
+    static Result<RawModel> prepare(const Settings& settings) {
+        HALYARD_ASSIGN_OR_RETURN(hidl::ServiceConnection connection,
+                                 hidl::connectToService(settings.instance, driver::HalVersion::V1_3,
+                                                        settings.patience));
+        const std::shared_ptr<hal::BinderProcess> process = connection.device.process();
+        const std::shared_ptr<driver::IDevice> device =
+                hidl::makeClientDevice(std::move(connection));
+        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::IPreparedModel> model,
+                                 device->prepare(hal::testing::addModel(), {}));
+        HALYARD_ASSIGN_OR_RETURN(
+                hidl::RemoteInterface remote,
+                hidl::RemoteInterface::cast(process, hidl::remoteObjectOf(*model),
+                                            hidl::nn::v1_2::IPreparedModel::layout()));
+        return RawModel{.model = std::move(model), .remote = std::move(remote)};
+    }
+};
+
+// One request after the other, each of which names a slot that there has not been.
+Status fillSlots(const Settings& settings) {
+    HALYARD_ASSIGN_OR_RETURN(const RawModel model, RawModel::prepare(settings));
+    const auto memories = std::make_shared<Nothings>(settings.against == "known");
+    HALYARD_ASSIGN_OR_RETURN(OwnBurst burst, OwnBurst::open(model.remote, memories));
+    hidl::BurstRequest request;
+    request.request = hal::testing::addRequest();
+    request.request.pools.clear();
+    std::vector<std::byte> answer;
+    int32_t slot = 0;
+    const Clock::time_point end = endOf(settings);
+    while (Clock::now() < end && slot < settings.clients) {
+        request.slots = {slot++};
+        if (!burst.requests.queue.write(hidl::writeBurstRequest(request))) {
+            return internalError("the queue of requests is full");
+        }
+        answer.clear();
+        while (answer.empty() && Clock::now() < end) {
+            burst.results.queue.awaitData(std::chrono::milliseconds(100));
+            HALYARD_RETURN_IF_ERROR(burst.results.queue.read(answer));
+        }
+    }
+    printf("was asked for memory %d times, and used %d slots\n", memories->asked.load(), slot);
+    while (Clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return {};
+}
+
 // As many bursts as one may have, and one thread that says of all of them, without a pause, that
 // there is a request.
 Status signalBursts(const Settings& settings) {
-    HALYARD_ASSIGN_OR_RETURN(
-            hidl::ServiceConnection connection,
-            hidl::connectToService(settings.instance, driver::HalVersion::V1_3, settings.patience));
-    const std::shared_ptr<hal::BinderProcess> process = connection.device.process();
-    const std::shared_ptr<driver::IDevice> device = hidl::makeClientDevice(std::move(connection));
-    HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<driver::IPreparedModel> model,
-                             device->prepare(hal::testing::addModel(), {}));
-    HALYARD_ASSIGN_OR_RETURN(const hidl::RemoteInterface remote,
-                             hidl::RemoteInterface::cast(process, hidl::remoteObjectOf(*model),
-                                                         hidl::nn::v1_2::IPreparedModel::layout()));
+    HALYARD_ASSIGN_OR_RETURN(const RawModel model, RawModel::prepare(settings));
     Tally held;
     std::vector<OwnBurst> bursts;
     for (int i = 0; i < settings.clients; ++i) {
-        Result<OwnBurst> burst = OwnBurst::open(remote);
+        Result<OwnBurst> burst = OwnBurst::open(model.remote);
         held.add(burst.status());
         if (burst.ok()) {
             bursts.push_back(*std::move(burst));
@@ -265,9 +343,13 @@ Status hoardBuffers(const Settings& settings) {
     return {};
 }
 
-constexpr std::array<NamedAttack, 4> kLastingAttacks = {{
+constexpr std::array<NamedAttack, 5> kLastingAttacks = {{
         {"burst-hog", hogBursts,
          "--clients bursts that execute without a pause; --against signals: told to, for nothing"},
+        {"slot-filler", fillSlots,
+         "a burst whose every request names another slot, for which it gives memory of no bytes "
+         "and "
+         "of a large name; --against known: of one that is known"},
         {"execution-hoarder", hoardExecutions,
          "--clients executions of many arguments, over AIDL, all kept"},
         {"role-flood", askForRoles, "buffers of very many roles, in --clients threads"},
