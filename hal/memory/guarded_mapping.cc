@@ -12,6 +12,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace halyard::hal {
 
@@ -23,7 +24,7 @@ struct GuardedMapping::Record {
     std::atomic<uintptr_t> end = 0;
     std::atomic<bool> writable = false;
     std::atomic<bool> lost = false;
-    bool used = false;  // by MappingRecords only
+    Record* nextFree = nullptr;  // of MappingRecords
 
     void set(uintptr_t newBegin, uintptr_t newEnd) {
         version.fetch_add(1);
@@ -52,26 +53,23 @@ struct MappingRecords {
 
     Record* take(uintptr_t begin, uintptr_t end, bool writable) {
         const std::lock_guard lock(mutex);
-        for (Block* block = &first;; block = block->next.load()) {
-            for (Record& record : block->records) {
-                if (!record.used) {
-                    record.used = true;
-                    record.lost.store(false);
-                    record.writable.store(writable);
-                    record.set(begin, end);
-                    return &record;
-                }
-            }
-            if (block->next.load() == nullptr) {
-                block->next.store(new Block);
-            }
+        if (free == nullptr) {
+            auto* const block = new Block;
+            addFree(*block);
+            last->next.store(block);
+            last = block;
         }
+        Record* const record = std::exchange(free, free->nextFree);
+        record->lost.store(false);
+        record->writable.store(writable);
+        record->set(begin, end);
+        return record;
     }
 
     void giveBack(Record* record) {
         const std::lock_guard lock(mutex);
         record->set(0, 0);
-        record->used = false;
+        record->nextFree = std::exchange(free, record);
     }
 
     // Async-signal-safe.
@@ -102,8 +100,19 @@ struct MappingRecords {
         return true;
     }
 
-    std::mutex mutex;  // guards `used` and the linking of blocks
+    // Taking one takes no longer where others have taken many. The first of a block comes first.
+    void addFree(Block& block) {
+        for (auto record = block.records.rbegin(); record != block.records.rend(); ++record) {
+            record->nextFree = std::exchange(free, &*record);
+        }
+    }
+
+    MappingRecords() { addFree(first); }
+
+    std::mutex mutex;  // guards the free ones and the linking of blocks
     Block first;
+    Block* last = &first;
+    Record* free = nullptr;
     uintptr_t pageSize = 0;
     struct sigaction previous = {};
 };

@@ -7,11 +7,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -119,6 +123,72 @@ TEST_F(Fenced, RejectsWhatIsNoDescriptor) {
     EXPECT_EQ(mShare->await({std::make_shared<const FileDescriptor>()}, std::nullopt, then).code(),
               StatusCode::INVALID_ARGUMENT);
     EXPECT_FALSE(called);
+}
+
+TEST_F(Fenced, WaitsForAFenceThatIsThereTwice) {
+    const Fence fence = pending();
+    const Awaited<Status> twice = await({fence, fence});
+    const Awaited<Status> more = await({fence, pending(), fence});
+    EXPECT_EQ(twice.count(), 0);
+    happen(fence);
+    EXPECT_TRUE(twice.get().ok());
+    EXPECT_EQ(more.count(), 0);
+    EXPECT_EQ(mWatch->waiting(), 1U);
+}
+
+TEST_F(Fenced, TakesAFileForWhatHasHappened) {
+    const Fence file =
+            std::make_shared<const FileDescriptor>(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+    EXPECT_TRUE(await({file}).get().ok());
+    const Fence fence = pending();
+    const Awaited<Status> both = await({file, fence});
+    EXPECT_EQ(both.count(), 0);
+    happen(fence);
+    EXPECT_TRUE(both.get().ok());
+}
+
+// Each is told once, and in its own time, whatever becomes of the others in which order.
+TEST_F(Fenced, TellsEachOfManyOfItsOwn) {
+    constexpr size_t kMany = 300;
+    std::vector<Fence> fences;
+    std::vector<Awaited<Status>> told;
+    for (size_t i = 0; i < kMany; ++i) {
+        fences.push_back(pending());
+        told.push_back(await({fences.back()}, Clock::now() + std::chrono::hours(1)));
+    }
+    std::vector<size_t> order(kMany);
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::shuffle(order, std::mt19937(1));
+    for (size_t i = 0; i < kMany; ++i) {
+        happen(fences[order[i]]);
+        EXPECT_TRUE(told[order[i]].get().ok());
+        if (i + 1 < kMany) {
+            EXPECT_EQ(told[order[i + 1]].count(), 0);
+        }
+    }
+    for (const Awaited<Status>& each : told) {
+        EXPECT_EQ(each.count(), 1);
+    }
+    EXPECT_EQ(mWatch->waiting(), 0U);
+}
+
+// The client has its fences open as well: one whose waiting has ended is looked at no more, and
+// keeps no thread busy.
+TEST_F(Fenced, LooksAtNoFenceThatNobodyWaitsForAnyMore) {
+    const Fence mine = pending();
+    auto dup = std::make_shared<const FileDescriptor>(fcntl(mine->get(), F_DUPFD_CLOEXEC, 0));
+    const Awaited<Status> late =
+            await({std::move(dup)}, Clock::now() + std::chrono::milliseconds(5));
+    EXPECT_EQ(late.get().code(), StatusCode::DEADLINE_EXCEEDED);
+    happen(mine);
+    const auto processorTime = [] {
+        timespec time = {};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+        return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+    };
+    const auto before = processorTime();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_LT(processorTime() - before, 100'000'000) << "of 200 ms";
 }
 
 TEST_F(Fenced, TakesOneThreadForAll) {

@@ -100,6 +100,29 @@ TEST_F(GuardedMappings, DoNotAnswerForOneAnother) {
     }
 }
 
+// What was let go is taken again, in whatever order.
+TEST_F(GuardedMappings, DoNotAnswerForThoseBeforeThem) {
+    PagedFile whole(1);
+    std::vector<std::unique_ptr<GuardedMapping>> mappings;
+    for (int i = 0; i < 200; ++i) {
+        mappings.push_back(std::make_unique<GuardedMapping>(whole.map(1), mPage));
+    }
+    PagedFile cut(1);
+    for (int round = 0; round < 3; ++round) {
+        for (size_t i = 0; i < mappings.size(); i += 3) {
+            mappings[i] = nullptr;
+        }
+        for (size_t i = 0; i < mappings.size(); i += 3) {
+            mappings[i] = std::make_unique<GuardedMapping>(cut.map(1), mPage);
+        }
+    }
+    cut.cutTo(0);
+    for (size_t i = 0; i < mappings.size(); ++i) {
+        EXPECT_EQ(read(mappings[i]->bytes()), i % 3 == 0 ? 0 : 7) << i;
+        EXPECT_EQ(mappings[i]->intact(), i % 3 != 0) << i;
+    }
+}
+
 TEST_F(GuardedMappings, AnswerWhileOthersComeAndGo) {
     std::atomic<bool> done = false;
     std::thread others([&] {
