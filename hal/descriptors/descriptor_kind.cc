@@ -36,20 +36,37 @@ using Clock = std::chrono::steady_clock;
 constexpr unsigned long kAshmemGetSize = _IO(0x77, 4);
 
 // File systems whose files wait for nothing but their disk. Not overlay, which can stand before one
-// of any other kind, and not fuseblk.
+// of any other kind, a FUSE file system of the client's among them, and not fuseblk.
 constexpr std::array<std::string_view, 9> kDiskFileSystems = {
         "ext2", "ext3", "ext4", "f2fs", "erofs", "squashfs", "xfs", "vfat", "exfat"};
+// The same of one that has several disks: its files have a number that is no disk's and in no mount
+// table, so that the number of their mount has to tell. It is taken where this process has it
+// mounted; no app of Android's has files of it.
+constexpr std::string_view kOfSeveralDisks = "btrfs";
 
 // How often a mount table is looked at for a disk that is not known.
 constexpr std::chrono::seconds kBetweenLooks{1};
 constexpr size_t kLargestMountTable = size_t{1} << 20;
 
+// Which mount a file was opened in (Linux 5.8).
+#ifdef STATX_MNT_ID
+constexpr unsigned kMountNumber = STATX_MNT_ID;
+uint64_t mountNumberOf(const struct statx& status) {
+    return (status.stx_mask & STATX_MNT_ID) != 0 ? status.stx_mnt_id : 0;
+}
+#else
+constexpr unsigned kMountNumber = 0;
+uint64_t mountNumberOf(const struct statx& /*status*/) {
+    return 0;
+}
+#endif
+
 // What stat tells of a file without asking its file system, which a FUSE file system would have to
 // answer. Not in every libc.
 std::optional<struct statx> statusOf(int fd) {
     struct statx status = {};
-    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE,
-                &status) != 0) {
+    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+                STATX_TYPE | STATX_SIZE | kMountNumber, &status) != 0) {
         return std::nullopt;
     }
     return status;
@@ -125,20 +142,26 @@ class Surroundings {
 
     bool isOnDisk(const struct statx& status) const {
         const DeviceNumber device = {.major = status.stx_dev_major, .minor = status.stx_dev_minor};
-        if (device.major == 0) {
-            return false;  // no disk, but a number that the kernel lends
-        }
         const std::lock_guard lock(mMutex);
-        if (std::ranges::binary_search(mDisks, device)) {
-            return true;
-        }
+        const auto isKnown = [&] {
+            return device.major != 0 ? std::ranges::binary_search(mDisks, device)
+                                     : std::ranges::find(mMounts, kOfSeveralDisks,
+                                                         &Mount::fileSystem) != mMounts.end();
+        };
         // A disk may have been mounted later.
-        if (const Clock::time_point now = Clock::now(); now >= mNextLook) {
+        if (const Clock::time_point now = Clock::now(); !isKnown() && now >= mNextLook) {
             mNextLook = now + kBetweenLooks;
             mMounts = readMountTable();
             mDisks = disksIn(mMounts);
         }
-        return std::ranges::binary_search(mDisks, device);
+        if (device.major != 0 || !isKnown()) {
+            return isKnown();
+        }
+        // The file's device is no disk, but a number that the kernel lends. It lends those of
+        // mounts as well: the table has to be of this moment, while the descriptor keeps its own.
+        const uint64_t number = mountNumberOf(status);
+        return number != 0 &&
+               std::ranges::count(mountNumbersIn(mountTable(), kOfSeveralDisks), number) > 0;
     }
 
     // Of what was mounted at the last look; empty: of none of them.
@@ -150,7 +173,8 @@ class Surroundings {
     }
 
   private:
-    std::vector<Mount> readMountTable() const {
+    std::vector<Mount> readMountTable() const { return mountsIn(mountTable()); }
+    std::string mountTable() const {
         std::string text;
         std::array<char, 16384> part;
         ssize_t size = 0;
@@ -159,7 +183,7 @@ class Surroundings {
                              static_cast<off_t>(text.size()))) > 0) {
             text.append(part.data(), static_cast<size_t>(size));
         }
-        return mountsIn(text);
+        return text;
     }
 
     const FileDescriptor mMountTable;
@@ -177,6 +201,33 @@ const Surroundings& surroundings() {
 }
 
 }  // namespace
+
+std::vector<uint64_t> mountNumbersIn(std::string_view mountTable, std::string_view fileSystem) {
+    std::vector<uint64_t> numbers;
+    while (!mountTable.empty()) {
+        const size_t end = std::min(mountTable.find('\n'), mountTable.size());
+        std::string_view line = mountTable.substr(0, end);
+        mountTable.remove_prefix(std::min(end + 1, mountTable.size()));
+        const std::string_view word = takeWord(line);
+        uint64_t number = 0;
+        const char* const last = word.data() + word.size();
+        const auto [stopped, error] = std::from_chars(word.data(), last, number);
+        while (!line.empty() && takeWord(line) != "-") {
+        }
+        if (error == std::errc() && stopped == last && takeWord(line) == fileSystem) {
+            numbers.push_back(number);
+        }
+    }
+    return numbers;
+}
+
+std::string describeWhatIsTaken() {
+    std::string text = "memory (memfd, tmpfs), and files of ";
+    for (const std::string_view name : kDiskFileSystems) {
+        text.append(name).append(", ");
+    }
+    return text.append("or ").append(kOfSeveralDisks).append(" that this process has mounted");
+}
 
 std::vector<Mount> mountsIn(std::string_view mountTable) {
     std::vector<Mount> mounts;
@@ -274,7 +325,7 @@ std::string describeDescriptor(int fd) {
     switch (status->stx_mode & S_IFMT) {
         case S_IFREG: {
             const std::string fileSystem = surroundings().fileSystemOf(*status);
-            return fileSystem.empty() ? "a file of a file system that is not mounted here"
+            return fileSystem.empty() ? "a file of a file system that is in no mount table here"
                                       : "a file of " + fileSystem;
         }
         case S_IFDIR:

@@ -67,6 +67,12 @@ struct Mount {
     auto operator<=>(const Mount&) const = default;
 };
 
+// The numbers of the mounts that a mount table has of a kind of file system.
+std::vector<uint64_t> mountNumbersIn(std::string_view mountTable, std::string_view fileSystem);
+
+// What can be a file of a client's, in words: "memory (...), and files of ext2, ...".
+std::string describeWhatIsTaken();
+
 // Those of a mount table (the text of /proc/self/mountinfo), each once, sorted.
 std::vector<Mount> mountsIn(std::string_view mountTable);
 // Of these, the disks that hold file systems of kinds that are known to wait for nothing but the

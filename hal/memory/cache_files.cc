@@ -30,7 +30,7 @@ Status import(std::span<const int> files, std::string_view kind,
         if (found != DescriptorKind::SHARED_MEMORY && found != DescriptorKind::FILE) {
             return internalError("a " + std::string(kind) +
                                  " file is neither memory nor on a disk of this device: it is " +
-                                 describeDescriptor(file));
+                                 describeDescriptor(file) + "; taken are " + describeWhatIsTaken());
         }
         FileDescriptor own(fcntl(file, F_DUPFD_CLOEXEC, 0));
         if (!own.valid()) {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@
 #include "driver/device_interface.h"
 #include "engine/base/log.h"
 #include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/descriptor_kind.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
 #include "hal/hidl/types.h"
@@ -419,13 +421,12 @@ TEST(CacheFiles, AreMemoryOrLieOnADisk) {
     const FileDescriptor reading(ends[0]);
     const FileDescriptor writing(ends[1]);
     const FileDescriptor zeros(open("/dev/zero", O_RDWR | O_CLOEXEC));
-    const FileDescriptor disk(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
     const TestFile memory;
     const FileDescriptor file = memory.open(O_RDWR);
     const auto import = [&](int model, int data) {
         return importCache({&model, 1}, {&data, 1}, {}, {.pid = 1, .uid = 1}).status().code();
     };
-    EXPECT_EQ(import(file.get(), disk.get()), StatusCode::OK);
+    EXPECT_EQ(import(file.get(), file.get()), StatusCode::OK);
     for (const int other : {reading.get(), writing.get(), zeros.get(), -1}) {
         EXPECT_EQ(import(other, file.get()), StatusCode::INTERNAL) << "no argument is wrong";
         EXPECT_EQ(import(file.get(), other), StatusCode::INTERNAL);
@@ -434,11 +435,46 @@ TEST(CacheFiles, AreMemoryOrLieOnADisk) {
     EXPECT_EQ(importCache(many, {}, {}, {.pid = 1, .uid = 1}).status().code(),
               StatusCode::INVALID_ARGUMENT);
     const int pipe = reading.get();
-    EXPECT_NE(importCache({&pipe, 1}, {}, {}, {.pid = 1, .uid = 1})
-                      .status()
-                      .message()
-                      .find("it is a pipe"),
-              std::string::npos);
+    const Status refused = importCache({&pipe, 1}, {}, {}, {.pid = 1, .uid = 1}).status();
+    EXPECT_NE(refused.message().find("it is a pipe; taken are memory"), std::string_view::npos)
+            << refused.toString();
+}
+
+// Which of them are taken depends on where they lie, and on nothing else: what is on no disk that
+// this process knows is refused by its name.
+TEST(CacheFiles, AreTakenFromTheFileSystemsThatAreNamed) {
+    const auto import = [](int fd) {
+        return importCache({&fd, 1}, {}, {}, {.pid = 1, .uid = 1}).status();
+    };
+    size_t taken = 0;
+    // Of a container, the last three are the disk's below, whatever its root is.
+    for (const std::string& path :
+         {std::string("/proc/self/exe"), ::testing::TempDir(), std::string("/etc/hosts"),
+          std::string("/etc/hostname"), std::string("/etc/resolv.conf")}) {
+        struct stat status = {};
+        if (stat(path.c_str(), &status) != 0) {
+            continue;
+        }
+        const FileDescriptor file(S_ISDIR(status.st_mode)
+                                          ? open(path.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600)
+                                          : open(path.c_str(), O_RDONLY | O_CLOEXEC));
+        if (!file.valid()) {
+            continue;
+        }
+        const Status imported = import(file.get());
+        const std::string told = describeDescriptor(file.get());
+        if (told == "a file on a disk" || told == "shared memory") {
+            EXPECT_TRUE(imported.ok()) << path << ": " << imported.toString();
+            ++taken;
+        } else {
+            EXPECT_NE(imported.message().find("it is a file of "), std::string_view::npos)
+                    << path << ": " << imported.toString();
+            EXPECT_NE(imported.message().find("taken are memory"), std::string_view::npos);
+        }
+    }
+    if (taken == 0) {
+        GTEST_SKIP() << "none of this machine's places is a disk that it knows";
+    }
 }
 
 // ---- What no client of ours sends ---------------------------------------------------------------

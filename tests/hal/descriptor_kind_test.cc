@@ -110,6 +110,28 @@ TEST(DescriptorKinds, ReadsDisksFromAMountTable) {
     EXPECT_TRUE(mountsIn("").empty());
 }
 
+TEST(DescriptorKinds, ReadsTheMountsOfAFileSystemFromAMountTable) {
+    constexpr std::string_view kTable =
+            "27 1 0:30 /@ / rw,relatime - btrfs /dev/vda2 rw,subvol=/@\n"
+            "33 27 0:60 / /mnt/both rw - overlay btrfs rw,lowerdir=/mnt/own\n"
+            "x 27 0:30 / /x rw - btrfs /dev/vda2 rw\n"
+            "41 27 0:30 /@home /home rw shared:7 - btrfs /dev/vda2 rw\n"
+            "42 27 0:31";
+    EXPECT_EQ(mountNumbersIn(kTable, "btrfs"), (std::vector<uint64_t>{27, 41}));
+    EXPECT_TRUE(mountNumbersIn(kTable, "ext4").empty());
+    EXPECT_TRUE(mountNumbersIn("", "btrfs").empty());
+}
+
+TEST(DescriptorKinds, SaysWhatIsTaken) {
+    const std::string text = describeWhatIsTaken();
+    for (const std::string_view name : {"memfd", "tmpfs", "ext4", "f2fs", "btrfs"}) {
+        EXPECT_NE(text.find(name), std::string::npos) << text;
+    }
+    for (const std::string_view name : {"overlay", "fuse", "9p", "nfs"}) {
+        EXPECT_EQ(text.find(name), std::string::npos) << text;
+    }
+}
+
 TEST(DescriptorKinds, KnowsKernelsThatCloseInTheTableOfTheCaller) {
     for (const char* release : {"4.20.0", "5.4.61-android11", "6.1.0-28-amd64", "10.0"}) {
         EXPECT_TRUE(closesInTableOfCaller(release)) << release;

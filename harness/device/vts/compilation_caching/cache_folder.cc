@@ -3,6 +3,7 @@
 #include "harness/device/vts/compilation_caching/cache_folder.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,14 +21,8 @@ namespace {
 using driver::CompilationCache;
 using Files = std::vector<FileDescriptor> CompilationCache::*;
 
-std::string temporaryFolder() {
-    constexpr const char* kOfDevices = "/data/local/tmp";
-    if (access(kOfDevices, W_OK) == 0) {
-        return kOfDevices;
-    }
-    const char* const said = std::getenv("TMPDIR");
-    return said == nullptr ? "/tmp" : said;
-}
+// Of devices, for what a shell puts there.
+constexpr const char* kTemporary = "/data/local/tmp";
 
 Status openAll(const std::vector<std::string>& paths, std::vector<FileDescriptor>& files) {
     for (const std::string& path : paths) {
@@ -40,34 +35,51 @@ Status openAll(const std::vector<std::string>& paths, std::vector<FileDescriptor
 }  // namespace
 
 Result<std::unique_ptr<CacheFolder>> CacheFolder::create(const driver::NumberOfCacheFiles& wanted) {
-    std::string path = temporaryFolder() + "/halyard-cache-XXXXXX";
-    if (mkdtemp(path.data()) == nullptr) {
-        return internalError(path + ": " + std::strerror(errno));
+    std::string path;
+    if (access(kTemporary, W_OK) == 0) {
+        path = std::string(kTemporary) + "/halyard-cache-XXXXXX";
+        if (mkdtemp(path.data()) == nullptr) {
+            return internalError(path + ": " + std::strerror(errno));
+        }
     }
-    return std::unique_ptr<CacheFolder>(new CacheFolder(std::move(path), wanted));
+    std::unique_ptr<CacheFolder> folder(new CacheFolder(std::move(path)));
+    HALYARD_RETURN_IF_ERROR(folder->makeFiles(wanted));
+    return folder;
 }
 
-CacheFolder::CacheFolder(std::string path, const driver::NumberOfCacheFiles& wanted)
-    : mPath(std::move(path)), mFurtherFile(mPath + "/further") {
-    for (uint32_t i = 0; i < wanted.model; ++i) {
-        mModelFiles.push_back(mPath + "/model" + std::to_string(i));
+Result<std::string> CacheFolder::makeFile(const std::string& name) {
+    if (!mPath.empty()) {
+        return mPath + "/" + name;
     }
-    for (uint32_t i = 0; i < wanted.data; ++i) {
-        mDataFiles.push_back(mPath + "/data" + std::to_string(i));
+    FileDescriptor file(memfd_create(name.c_str(), MFD_CLOEXEC));
+    if (!file.valid()) {
+        return internalError(name + ": " + std::strerror(errno));
     }
+    mInMemory.push_back(std::move(file));
+    return "/proc/self/fd/" + std::to_string(mInMemory.back().get());
+}
+
+Status CacheFolder::makeFiles(const driver::NumberOfCacheFiles& wanted) {
+    const auto make = [this](const std::string& name, uint32_t count,
+                             std::vector<std::string>& paths) -> Status {
+        for (uint32_t i = 0; i < count; ++i) {
+            HALYARD_ASSIGN_OR_RETURN(std::string path, makeFile(name + std::to_string(i)));
+            paths.push_back(std::move(path));
+        }
+        return {};
+    };
+    HALYARD_RETURN_IF_ERROR(make("model", wanted.model, mModelFiles));
+    HALYARD_RETURN_IF_ERROR(make("other", wanted.model, mOtherModelFiles));
+    HALYARD_RETURN_IF_ERROR(make("data", wanted.data, mDataFiles));
+    HALYARD_ASSIGN_OR_RETURN(mFurtherFile, makeFile("further"));
+    return {};
 }
 
 CacheFolder::~CacheFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(mPath, ignored);
-}
-
-std::vector<std::string> CacheFolder::otherModelFiles() const {
-    std::vector<std::string> paths = mModelFiles;
-    for (std::string& path : paths) {
-        path += "_other";
+    if (!mPath.empty()) {
+        std::error_code ignored;
+        std::filesystem::remove_all(mPath, ignored);
     }
-    return paths;
 }
 
 Result<std::shared_ptr<CompilationCache>> CacheFolder::open(

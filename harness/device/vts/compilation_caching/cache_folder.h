@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder with the files that a device keeps a model in, for one check.
+// The files that a device keeps a model in, for one check.
 
 #pragma once
 
@@ -9,9 +9,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "driver/model/call_options.h"
+#include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
 
 namespace halyard::vts {
@@ -20,7 +22,9 @@ using CacheToken = std::array<uint8_t, 32>;
 
 class CacheFolder {
   public:
-    // Below /data/local/tmp, or where temporary files go. Removed with all files at the end.
+    // In a folder below /data/local/tmp, removed with all files at the end. Where there is no such,
+    // on no device of Android's, in memory: where temporary files go may be a file system that a
+    // service does not take files of, such as a container's overlay.
     static Result<std::unique_ptr<CacheFolder>> create(const driver::NumberOfCacheFiles& wanted);
     ~CacheFolder();
     CacheFolder(const CacheFolder&) = delete;
@@ -30,7 +34,7 @@ class CacheFolder {
     const std::vector<std::string>& dataFiles() const { return mDataFiles; }
     const std::string& furtherFile() const { return mFurtherFile; }
     // Other files to stand for the model files.
-    std::vector<std::string> otherModelFiles() const;
+    const std::vector<std::string>& otherModelFiles() const { return mOtherModelFiles; }
 
     // All of them, open for reading and writing.
     Result<std::shared_ptr<driver::CompilationCache>> open(const CacheToken& token) const {
@@ -45,12 +49,18 @@ class CacheFolder {
     static Status copy(const std::vector<std::string>& from, const std::vector<std::string>& to);
 
   private:
-    CacheFolder(std::string path, const driver::NumberOfCacheFiles& wanted);
+    explicit CacheFolder(std::string path) : mPath(std::move(path)) {}
 
-    const std::string mPath;
+    // Its path.
+    Result<std::string> makeFile(const std::string& name);
+    Status makeFiles(const driver::NumberOfCacheFiles& wanted);
+
+    const std::string mPath;  // empty: there is none
+    std::vector<FileDescriptor> mInMemory;
     std::vector<std::string> mModelFiles;
+    std::vector<std::string> mOtherModelFiles;
     std::vector<std::string> mDataFiles;
-    const std::string mFurtherFile;
+    std::string mFurtherFile;
 };
 
 // Cache files that are not what the device wants.
