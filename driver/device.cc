@@ -152,12 +152,14 @@ size_t deviceMemoryOf(const engine::BackendList& backends) {
 DeviceState::DeviceState(Options deviceOptions,
                          std::vector<std::unique_ptr<const engine::Backend>> deviceBackends,
                          PlacementPolicy devicePlacement,
-                         std::unique_ptr<const TraceMarker> traceMarker)
+                         std::unique_ptr<const TraceMarker> traceMarker,
+                         std::shared_ptr<const CacheKey> deviceKey)
     : options(std::move(deviceOptions)),
       backends(std::move(deviceBackends)),
       backendList(engine::listOf(backends)),
       placement(std::move(devicePlacement)),
       marker(std::move(traceMarker)),
+      cacheKey(std::move(deviceKey)),
       threads(std::make_shared<ThreadPool>(options.threads, LateWorkers())),
       idle(std::make_shared<IdleExecutions>()),
       longWorkGivesWay(options.longWorkGivesWay && threadsMayGiveWay()),
@@ -177,11 +179,13 @@ Device::~Device() = default;
 Result<std::unique_ptr<Device>> Device::create(Options options) {
     HALYARD_RETURN_IF_ERROR(validate(options));
     HALYARD_ASSIGN_OR_RETURN(auto backends, makeBackends(options));
-    return create(std::move(options), std::move(backends));
+    std::shared_ptr<const CacheKey> key = openCacheKey(options);
+    return create(std::move(options), std::move(backends), std::move(key));
 }
 
 Result<std::unique_ptr<Device>> Device::create(
-        Options options, std::vector<std::unique_ptr<const engine::Backend>> backends) {
+        Options options, std::vector<std::unique_ptr<const engine::Backend>> backends,
+        std::shared_ptr<const CacheKey> key) {
     HALYARD_RETURN_IF_ERROR(validate(options));
     std::vector<std::string> names;
     for (const std::unique_ptr<const engine::Backend>& backend : backends) {
@@ -194,8 +198,9 @@ Result<std::unique_ptr<Device>> Device::create(
     }
     HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<TraceMarker> marker,
                              TraceMarker::open(options.traceMarkerFile));
-    auto state = std::make_shared<DeviceState>(std::move(options), std::move(backends),
-                                               std::move(placement), std::move(marker));
+    auto state =
+            std::make_shared<DeviceState>(std::move(options), std::move(backends),
+                                          std::move(placement), std::move(marker), std::move(key));
     return std::unique_ptr<Device>(new Device(std::move(state), std::move(capabilities)));
 }
 

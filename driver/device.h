@@ -24,6 +24,7 @@
 #include "driver/model/codes.h"
 #include "driver/model/model.h"
 #include "driver/options.h"
+#include "driver/prepare/cache_key.h"
 #include "driver/prepare/compile.h"
 #include "engine/base/status.h"
 #include "engine/plan/backend.h"
@@ -42,9 +43,11 @@ class Device {
     // ones), and on hints that can't be read or followed. A known backend that this build or
     // machine lacks is logged as a warning and skipped.
     static Result<std::unique_ptr<Device>> create(Options options);
-    // With backends of the caller's instead of those that the options name, in that order.
+    // With backends and a key of the caller's instead of those that the options name, in that
+    // order; null: it has no key.
     static Result<std::unique_ptr<Device>> create(
-            Options options, std::vector<std::unique_ptr<const engine::Backend>> backends);
+            Options options, std::vector<std::unique_ptr<const engine::Backend>> backends,
+            std::shared_ptr<const CacheKey> key = nullptr);
     ~Device();
 
     // "halyard 0.1.0".

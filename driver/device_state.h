@@ -16,6 +16,7 @@
 #include "driver/fence_watch.h"
 #include "driver/options.h"
 #include "driver/placement_policy.h"
+#include "driver/prepare/cache_key.h"
 #include "driver/scheduler.h"
 #include "driver/time_limit.h"
 #include "driver/trace_marker.h"
@@ -35,13 +36,15 @@ struct DeviceState {
     DeviceState(Options deviceOptions,
                 std::vector<std::unique_ptr<const engine::Backend>> deviceBackends,
                 PlacementPolicy devicePlacement = {},
-                std::unique_ptr<const TraceMarker> traceMarker = nullptr);
+                std::unique_ptr<const TraceMarker> traceMarker = nullptr,
+                std::shared_ptr<const CacheKey> deviceKey = nullptr);
 
     const Options options;
     const std::vector<std::unique_ptr<const engine::Backend>> backends;
     const engine::BackendList backendList;  // the same, in the same order
     const PlacementPolicy placement;
     const std::unique_ptr<const TraceMarker> marker;  // null: nobody asked
+    const std::shared_ptr<const CacheKey> cacheKey;   // null: there is none
     const std::shared_ptr<ThreadPool> threads;
     const std::shared_ptr<IdleExecutions> idle;
     const bool longWorkGivesWay;

@@ -43,6 +43,9 @@ struct Options {
     // --backend-dir: a folder of shared libraries that are backends, each to be named in
     // `backends`; empty: none. Its code runs in this process: never a path that a client chose.
     std::string backendDirectory;
+    // --cache-key-dir: a folder of the driver's own, where it keeps the key that it authenticates
+    // with what it keeps in clients' files (prepare/cache_key.h); empty: none.
+    std::string cacheKeyDirectory;
     // --max-partitions, --min-nodes-per-partition: where a model would be cut into more or smaller
     // pieces, nodes fall back to less preferred backends; 0: no limit.
     size_t maxPartitions = 0;

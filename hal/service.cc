@@ -19,6 +19,7 @@
 #include "driver/device.h"
 #include "driver/operation_list.h"
 #include "driver/option_table.h"
+#include "driver/prepare/cache_key.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
 #include "hal/aidl/aidl_door.h"
@@ -79,13 +80,14 @@ using Backends = std::vector<std::unique_ptr<const engine::Backend>>;
 
 // `calls`: that the backends make beyond those of the service.
 Status serve(const ServiceOptions& options, Backends backendsInUse,
-             std::span<const std::string> calls, const sigset_t& signals) {
+             std::shared_ptr<const driver::CacheKey> key, std::span<const std::string> calls,
+             const sigset_t& signals) {
     driver::Options driverOptions = options.driver;
     driverOptions.calls = kLongCalls;
     driverOptions.longWorkGivesWay = true;
-    HALYARD_ASSIGN_OR_RETURN(
-            std::shared_ptr<driver::Device> device,
-            driver::Device::create(std::move(driverOptions), std::move(backendsInUse)));
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::Device> device,
+                             driver::Device::create(std::move(driverOptions),
+                                                    std::move(backendsInUse), std::move(key)));
     std::string backends;
     for (const std::string& name : device->backendNames()) {
         backends.append(backends.empty() ? "" : ", ").append(name);
@@ -160,8 +162,9 @@ int run(int argc, char** argv) {
     signal(SIGPIPE, SIG_IGN);
     raiseDescriptorLimit();
     // Looking devices up by their names takes system calls that nothing does afterwards, as does
-    // loading libraries.
+    // loading libraries, and making a key.
     prepareDescriptorKinds();
+    std::shared_ptr<const driver::CacheKey> key = driver::openCacheKey(options->driver);
     Result<Backends> backends = driver::makeBackends(options->driver);
     Status served = backends.status();
     std::vector<std::string> calls;
@@ -175,7 +178,7 @@ int run(int argc, char** argv) {
         served = guardMappings();
     }
     if (served.ok()) {
-        served = serve(*options, std::move(*backends), calls, blockEndSignals());
+        served = serve(*options, std::move(*backends), std::move(key), calls, blockEndSignals());
     }
     if (!served.ok()) {
         log(LogLevel::ERROR, served.toString());

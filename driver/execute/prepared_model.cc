@@ -76,12 +76,12 @@ ExecutionResult PreparedModel::execute(const Request& request, HalVersion versio
     return result;
 }
 
-SectionWriter PreparedModel::saved() const {
+SectionWriter PreparedModel::saved(engine::SavedBlobs blobs) const {
     SectionWriter file;
     file.addDescription("model", toBytes({.boundary = mState->boundary,
                                           .footprint = mState->holdings.memory.count(),
                                           .settings = settingsOf(*mState->device)}));
-    mState->program->save(file);
+    mState->program->save(file, blobs);
     return file;
 }
 

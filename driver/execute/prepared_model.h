@@ -83,9 +83,10 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
 
     // Writes what Device::load() reads, from where it lies. What the sink says; INTERNAL if a pool
     // of the model's is no longer intact.
-    Status save(ByteSink& sink) const { return write(saved(), sink); }
-    // The same in two steps. What is saved lies in part in the model, which outlives it.
-    SectionWriter saved() const;
+    Status save(ByteSink& sink) const { return write(saved(engine::SavedBlobs::NONE), sink); }
+    // The same in two steps, with what backends keep beside it or without. What is saved lies in
+    // part in the model, which outlives it.
+    SectionWriter saved(engine::SavedBlobs blobs) const;
     Status write(const SectionWriter& saved, ByteSink& sink) const;
 
     // Of all models of the device, never used again.

@@ -25,6 +25,7 @@ class TraceSink;
 
 namespace halyard::driver {
 
+class CacheKey;
 class Client;
 
 // What extensions want said of a call. Hints of an extension that the driver does not know are
@@ -62,6 +63,9 @@ struct CompilationCache {
     // maybe for good: false where it has not ended in time. It may go on, and what it needs then
     // outlives the call. Null: the work is done on the caller's thread.
     std::function<bool(std::function<void()> work)> access;
+    // What the files are authenticated with instead of the device's key, where this process has
+    // opened them itself, in a folder of its own; null: the device's.
+    std::shared_ptr<const CacheKey> key = nullptr;
 };
 
 struct PrepareOptions {

@@ -20,6 +20,7 @@
 #include "driver/model/validate.h"
 #include "driver/prepare/build_identity.h"
 #include "driver/prepare/cache_file.h"
+#include "driver/prepare/cache_key.h"
 #include "driver/prepare/kept_data.h"
 #include "driver/prepare/saved_model.h"
 #include "engine/base/aligned_buffer.h"
@@ -31,10 +32,10 @@ namespace halyard::driver {
 namespace {
 
 constexpr std::string_view kMagic = "HALYKEPT";
-constexpr uint32_t kFileVersion = 2;
+constexpr uint32_t kFileVersion = 3;
 constexpr size_t kDigest = std::tuple_size_v<Sha256::Digest>;
-// Magic, version, bytes, of descriptions, priority, origin, data; and the digest of the token and
-// of all these.
+// Magic, version, bytes, of what steers, priority, origin, data; and the seal of the token and of
+// all these.
 constexpr size_t kVouched =
         kMagic.size() + sizeof(uint32_t) + 2 * sizeof(uint64_t) + sizeof(int32_t) + 2 * kDigest;
 constexpr size_t kModelFile = kVouched + kDigest;
@@ -72,7 +73,16 @@ Status get(ByteReader& from, Sha256::Digest& digest) {
     return {};
 }
 
-Sha256::Digest sealOf(std::span<const uint8_t> vouched, const CompilationCache& cache) {
+// Null: there is none.
+std::shared_ptr<const CacheKey> keyFor(const DeviceState& state, const CompilationCache& cache) {
+    return cache.key != nullptr ? cache.key : state.cacheKey;
+}
+
+Sha256::Digest sealOf(std::span<const uint8_t> vouched, const CompilationCache& cache,
+                      const CacheKey* key) {
+    if (key != nullptr) {
+        return key->authenticate({cache.token, vouched});
+    }
     Sha256 hash;
     hash.add(cache.token);
     hash.add(vouched);
@@ -80,25 +90,25 @@ Sha256::Digest sealOf(std::span<const uint8_t> vouched, const CompilationCache& 
 }
 
 std::vector<uint8_t> modelFileOf(const KeptModel& kept, const Sha256::Digest& origin,
-                                 const CompilationCache& cache) {
+                                 const CompilationCache& cache, const CacheKey* key) {
     ByteWriter to;
     for (const char c : kMagic) {
         to.put(c);
     }
     to.put(kFileVersion);
     to.put(kept.bytes);
-    to.put(kept.descriptions);
+    to.put(kept.steering);
     to.put(static_cast<int32_t>(kept.priority));
     put(to, origin);
     put(to, kept.data);
     std::vector<uint8_t> bytes = to.take();
-    const Sha256::Digest seal = sealOf(bytes, cache);
+    const Sha256::Digest seal = sealOf(bytes, cache, key);
     bytes.insert(bytes.end(), seal.begin(), seal.end());
     return bytes;
 }
 
 Result<KeptModel> keptModelFrom(std::span<const uint8_t> bytes, const Sha256::Digest& origin,
-                                const CompilationCache& cache) {
+                                const CompilationCache& cache, const CacheKey* key) {
     const std::span<const uint8_t> vouched = bytes.first(kVouched);
     if (!std::ranges::equal(vouched.first(kMagic.size()), kMagic)) {
         return internalError("the model file holds no model");
@@ -110,16 +120,18 @@ Result<KeptModel> keptModelFrom(std::span<const uint8_t> bytes, const Sha256::Di
     Sha256::Digest keptOrigin = {};
     HALYARD_RETURN_IF_ERROR(from.get(version));
     HALYARD_RETURN_IF_ERROR(from.get(kept.bytes));
-    HALYARD_RETURN_IF_ERROR(from.get(kept.descriptions));
+    HALYARD_RETURN_IF_ERROR(from.get(kept.steering));
     HALYARD_RETURN_IF_ERROR(from.get(priority));
     HALYARD_RETURN_IF_ERROR(get(from, keptOrigin));
     HALYARD_RETURN_IF_ERROR(get(from, kept.data));
     if (version != kFileVersion) {
         return unsupported("version " + std::to_string(version) + " of a model file");
     }
-    if (!std::ranges::equal(sealOf(vouched, cache), bytes.subspan(kVouched))) {
-        return internalError("the model file is not as it was written, or is another token's");
+    if (!equalDigests(sealOf(vouched, cache, key), bytes.subspan(kVouched))) {
+        return internalError(
+                "the model file is not as it was written, or is another token's or another key's");
     }
+    kept.authentic = key != nullptr;
     if (keptOrigin != origin) {
         return unsupported(
                 "the model was kept by another build, or by a device of other settings, backends "
@@ -159,13 +171,15 @@ Status checkFiles(const CompilationCache& cache, int refused) {
 class Writing final : public FileWork {
   public:
     Writing(std::shared_ptr<const CompilationCache> cache,
-            std::shared_ptr<const PreparedModel> model, const Sha256::Digest& origin,
+            std::shared_ptr<const PreparedModel> model, const DeviceState& state,
             const Deadline& deadline)
         : FileWork(model->client(), deadline),
           mCache(std::move(cache)),
           mModel(std::move(model)),
-          mSaved(mModel->saved()),
-          mOrigin(origin) {}
+          mKey(keyFor(state, *mCache)),
+          mSaved(mModel->saved(mKey != nullptr ? engine::SavedBlobs::ALL
+                                               : engine::SavedBlobs::NONE)),
+          mOrigin(originOf(state)) {}
 
   protected:
     Status run() override {
@@ -187,19 +201,20 @@ class Writing final : public FileWork {
   private:
     Status write(int model, int data) const {
         FileSink file(data, checkpoint(), client().account().sharedMemory);
-        const uint64_t descriptions = mSaved.bytesBeforeMapped();
-        KeptDataSink hashing(file, descriptions);
+        const uint64_t steering = mSaved.bytesBefore(engine::kFirstOfConstants);
+        KeptDataSink hashing(file, steering);
         HALYARD_RETURN_IF_ERROR(mModel->write(mSaved, hashing));
         const KeptModel kept = {.bytes = hashing.count(),
-                                .descriptions = descriptions,
+                                .steering = steering,
                                 .priority = mModel->priority(),
                                 .data = hashing.finish()};
         FileSink vouching(model, checkpoint(), nullptr);
-        return vouching.write(modelFileOf(kept, mOrigin, *mCache));
+        return vouching.write(modelFileOf(kept, mOrigin, *mCache, mKey.get()));
     }
 
     const std::shared_ptr<const CompilationCache> mCache;
     const std::shared_ptr<const PreparedModel> mModel;
+    const std::shared_ptr<const CacheKey> mKey;
     const SectionWriter mSaved;
     const Sha256::Digest mOrigin;
 };
@@ -233,7 +248,7 @@ class ReadingData final : public FileWork {
           mCache(std::move(cache)),
           mCopy(std::move(copy)),
           mSize(static_cast<size_t>(kept.bytes)),
-          mDescriptions(static_cast<size_t>(kept.descriptions)) {}
+          mSteering(static_cast<size_t>(kept.steering)) {}
 
     // Once it has ended.
     std::span<const uint8_t> bytes() const { return all(); }
@@ -241,8 +256,8 @@ class ReadingData final : public FileWork {
 
   protected:
     Status run() override {
-        HALYARD_ASSIGN_OR_RETURN(mDigest, readKeptData(mCache->dataFiles[0].get(), all(),
-                                                       mDescriptions, checkpoint()));
+        HALYARD_ASSIGN_OR_RETURN(
+                mDigest, readKeptData(mCache->dataFiles[0].get(), all(), mSteering, checkpoint()));
         return {};
     }
 
@@ -252,7 +267,7 @@ class ReadingData final : public FileWork {
     const std::shared_ptr<const CompilationCache> mCache;
     const AlignedBuffer mCopy;
     const size_t mSize;
-    const size_t mDescriptions;
+    const size_t mSteering;
     Sha256::Digest mDigest = {};
 };
 
@@ -263,8 +278,8 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
     if (kept.bytes > std::numeric_limits<size_t>::max()) {
         return internalError("the data file is larger than the address space");
     }
-    if (kept.descriptions > kept.bytes) {
-        return internalError("the data file has fewer bytes than its descriptions");
+    if (kept.steering > kept.bytes) {
+        return internalError("the data file has fewer bytes than what steers in it");
     }
     HALYARD_ASSIGN_OR_RETURN(AlignedBuffer copy, allocateKeptData(static_cast<size_t>(kept.bytes),
                                                                   client->account().memory));
@@ -275,8 +290,10 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
     if (reading->digest() != kept.data) {
         return internalError("the data file is not as it was written");
     }
-    return loadPrivateModel(state, client, {.owner = reading, .bytes = reading->bytes()},
-                            kept.priority, checkpoint);
+    return loadPrivateModel(
+            state, client,
+            {.owner = reading, .bytes = reading->bytes(), .authentic = kept.authentic},
+            kept.priority, checkpoint);
 }
 
 }  // namespace
@@ -308,8 +325,8 @@ std::shared_ptr<const CompilationCache> usableCache(
 
 void keepModel(const DeviceState& state, const std::shared_ptr<const PreparedModel>& model,
                const std::shared_ptr<const CompilationCache>& cache, const Deadline& deadline) {
-    const Status kept = FileWork::perform(
-            std::make_shared<Writing>(cache, model, originOf(state), deadline), *cache);
+    const Status kept =
+            FileWork::perform(std::make_shared<Writing>(cache, model, state, deadline), *cache);
     if (!kept.ok()) {
         log(LogLevel::VERBOSE, "prepareModel: the model is not kept: " + kept.toString());
     }
@@ -324,7 +341,7 @@ Result<KeptModel> findKeptModel(const DeviceState& state, const std::shared_ptr<
     HALYARD_RETURN_IF_ERROR(checkFiles(*cache, O_WRONLY));
     const auto reading = std::make_shared<Reading>(client, deadline, cache);
     HALYARD_RETURN_IF_ERROR(FileWork::perform(reading, *cache).withContext("the model file"));
-    return keptModelFrom(reading->bytes(), originOf(state), *cache);
+    return keptModelFrom(reading->bytes(), originOf(state), *cache, keyFor(state, *cache).get());
 }
 
 Result<std::shared_ptr<PreparedModel>> loadKeptModel(std::shared_ptr<DeviceState> state,

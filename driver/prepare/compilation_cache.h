@@ -5,14 +5,21 @@
 // data file), as PreparedModel::save() writes it.
 //
 // The model file holds what the data file was and from where: the build of the driver, its
-// settings, its backends with the processor's features; and that it is itself as it was written,
-// and under which token. Anybody may write to the files at any time. So what is read is copied
-// first, checked then, and used as it was checked.
+// settings, its backends with the processor's features and the GPU's driver; and that it is itself
+// as it was written, and under which token. Anybody may write to the files at any time. So what is
+// read is copied first, checked then, and used as it was checked.
 //
-// All of that is by SHA-256, but for the constants, nearly all of the data file: these are numbers
-// that are computed with and steer nothing, so that 64-bit checksums of their parts, which SHA-256
-// covers, keep out every accident. SHA-256 of them alone would take most of the time that a model
-// takes that is prepared anew.
+// The client itself may have made them. So the model file ends with an HMAC-SHA256 under a key that
+// the device alone has (cache_key.h), over the token and all before it. Without a key it is plain
+// SHA-256, which keeps out accidents and no client: then nothing is kept that would be executed or
+// that says what a device can do, the blobs of backends (engine/plan/blobs.h), and what is found is
+// believed no more than a model that the client describes, and checked as far.
+//
+// All that steers is covered by SHA-256: sections' places, descriptions and blobs. So are the
+// constants, nearly all of the data file, by 64-bit checksums of their parts alone: they are
+// numbers that are computed with, the client's own from the first, and those that decide on sizes
+// or addresses are looked at whenever a model is loaded. SHA-256 of them alone would take most of
+// the time that a model takes that is prepared anew.
 
 #pragma once
 
@@ -46,16 +53,17 @@ void keepModel(const DeviceState& state, const std::shared_ptr<const PreparedMod
 
 // What a model file says that is whole and this device's own.
 struct KeptModel {
-    uint64_t bytes = 0;         // in the data file
-    uint64_t descriptions = 0;  // of these, before the constants
+    uint64_t bytes = 0;      // in the data file
+    uint64_t steering = 0;   // of these, before the constants
+    bool authentic = false;  // this device wrote it
     Priority priority = Priority::MEDIUM;
     Sha256::Digest data = {};
 };
 
 // INVALID_ARGUMENT where the cache has not as many files as the device wants. INTERNAL where they
-// are not open for reading, do not answer, or hold no model, not one of that token, or a changed
-// one: the vendor test suite wants GENERAL_FAILURE of what only reading tells. UNSUPPORTED where
-// another build or a device of other settings kept it.
+// are not open for reading, do not answer, or hold no model, not one of that token or of this
+// device's key, or a changed one: the vendor test suite wants GENERAL_FAILURE of what only reading
+// tells. UNSUPPORTED where another build or a device of other settings kept it.
 Result<KeptModel> findKeptModel(const DeviceState& state, const std::shared_ptr<Client>& client,
                                 const std::shared_ptr<const CompilationCache>& cache,
                                 const Deadline& deadline);

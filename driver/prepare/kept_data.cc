@@ -25,9 +25,9 @@ static_assert(kLargePage % kSectionPage == 0);
 constexpr size_t kMostReaders = 4;
 constexpr size_t kPartsForReader = 4;
 
-Sha256::Digest digestOf(Sha256& descriptions, std::span<const uint64_t> sums) {
+Sha256::Digest digestOf(Sha256& steering, std::span<const uint64_t> sums) {
     Sha256 hash;
-    hash.add(descriptions.finish());
+    hash.add(steering.finish());
     hash.add({reinterpret_cast<const uint8_t*>(sums.data()), sums.size_bytes()});
     return hash.finish();
 }
@@ -99,10 +99,10 @@ class Parts {
 
 Status KeptDataSink::write(std::span<const uint8_t> bytes) {
     mCount += bytes.size();
-    const auto described = static_cast<size_t>(std::min<uint64_t>(mLeft, bytes.size()));
-    mDescriptions.add(bytes.first(described));
-    mLeft -= described;
-    for (std::span<const uint8_t> rest = bytes.subspan(described); !rest.empty();) {
+    const auto steering = static_cast<size_t>(std::min<uint64_t>(mLeft, bytes.size()));
+    mSteering.add(bytes.first(steering));
+    mLeft -= steering;
+    for (std::span<const uint8_t> rest = bytes.subspan(steering); !rest.empty();) {
         const std::span<const uint8_t> next = rest.first(std::min(kPart - mInPart, rest.size()));
         mPart.add(next);
         mInPart += next.size();
@@ -118,7 +118,7 @@ Sha256::Digest KeptDataSink::finish() {
     if (mInPart > 0) {
         endPart();
     }
-    return digestOf(mDescriptions, mSums);
+    return digestOf(mSteering, mSums);
 }
 
 void KeptDataSink::endPart() {
@@ -134,15 +134,14 @@ Result<AlignedBuffer> allocateKeptData(size_t size, const std::shared_ptr<Budget
     return AlignedBuffer::allocate(room, kLargePage, memory);
 }
 
-Result<Sha256::Digest> readKeptData(int fd, std::span<uint8_t> copy, size_t descriptions,
+Result<Sha256::Digest> readKeptData(int fd, std::span<uint8_t> copy, size_t steering,
                                     const Checkpoint& checkpoint) {
     HALYARD_RETURN_IF_ERROR(checkEnd(fd, copy.size()));
-    const std::span<uint8_t> described = copy.first(descriptions);
-    HALYARD_RETURN_IF_ERROR(readAll(fd, 0, described, checkpoint));
-    Parts parts(fd, descriptions, copy.subspan(descriptions), checkpoint);
+    HALYARD_RETURN_IF_ERROR(readAll(fd, 0, copy.first(steering), checkpoint));
+    Parts parts(fd, steering, copy.subspan(steering), checkpoint);
     HALYARD_RETURN_IF_ERROR(parts.readAndSum());
     Sha256 hash;
-    hash.add(described);
+    hash.add(copy.first(steering));
     return digestOf(hash, parts.sums());
 }
 

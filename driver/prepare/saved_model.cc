@@ -86,6 +86,7 @@ struct Source {
     std::shared_ptr<const void> owner;
     std::span<const uint8_t> bytes;
     PoolUses pools;  // none: the bytes are as they were written, and nobody else can write to them
+    engine::SavedBytes trust = engine::SavedBytes::SHARED;
 };
 
 Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& state,
@@ -110,7 +111,7 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
             Reservation::create(memory, std::max<uint64_t>(saved.footprint, least)));
     HALYARD_ASSIGN_OR_RETURN(
             std::shared_ptr<const engine::Program> program,
-            engine::Program::load(opened, !source.pools.empty(), state->backendList,
+            engine::Program::load(opened, source.trust, state->backendList,
                                   {.threads = state->threads,
                                    .memory = memory,
                                    .deviceMemory = client->account().deviceMemory,
@@ -220,8 +221,13 @@ Result<std::shared_ptr<PreparedModel>> loadPrivateModel(const std::shared_ptr<De
                                                         PrivateBytes file, Priority priority,
                                                         const Checkpoint& checkpoint) {
     HALYARD_ASSIGN_OR_RETURN(PreparedModel::Holdings holdings, holdingsFor(*client));
-    return load(state, client, {.owner = std::move(file.owner), .bytes = file.bytes, .pools = {}},
-                std::move(holdings), priority, checkpoint);
+    return load(
+            state, client,
+            {.owner = std::move(file.owner),
+             .bytes = file.bytes,
+             .pools = {},
+             .trust = file.authentic ? engine::SavedBytes::AUTHENTIC : engine::SavedBytes::PRIVATE},
+            std::move(holdings), priority, checkpoint);
 }
 
 }  // namespace halyard::driver

@@ -47,6 +47,7 @@ Result<std::shared_ptr<PreparedModel>> loadModel(std::shared_ptr<DeviceState> st
 struct PrivateBytes {
     std::shared_ptr<const void> owner;
     std::span<const uint8_t> bytes;
+    bool authentic = false;  // this device wrote them, and no client
 };
 
 // The same from a copy of such a file.

@@ -113,6 +113,22 @@ struct BuildOptions {
     bool movesPieces = true;
 };
 
+// Who may have made a saved program's bytes, and who may change them.
+enum class SavedBytes : uint8_t {
+    SHARED,     // anybody has, and may at any time
+    PRIVATE,    // anybody has; nobody changes them any more
+    AUTHENTIC,  // save() has, of this user's, and nobody changes them
+};
+
+// What backends keep with a program is executed, or says what a device can do (blobs.h).
+enum class SavedBlobs : uint8_t {
+    NONE,  // where anybody could change them unnoticed: backends make them again
+    ALL,
+};
+
+// Of the sections that save() writes: before it lies what steers, from it on what is computed with.
+inline constexpr std::string_view kFirstOfConstants = "constants";
+
 class Program : public std::enable_shared_from_this<Program> {
   public:
     // Partitions, compiles, packs constants and plans memory. UNSUPPORTED names the first node that
@@ -132,12 +148,13 @@ class Program : public std::enable_shared_from_this<Program> {
                                                         std::shared_ptr<Budget> memory = nullptr);
     // A program that save() has written, with the same backends, those that its nodes were assigned
     // to, and the settings that it was built with: kernels are chosen again, but nothing is packed.
-    // What was packed, and every other constant, is used where it lies in the file. Where `shared`,
-    // a client may write to the file. All of the file is reserved from the memory. INVALID_ARGUMENT
+    // What was packed, and every other constant, is used where it lies in the file; blobs are,
+    // where the bytes are AUTHENTIC, and else it is as if there were none. All of the file is
+    // reserved from the memory. INVALID_ARGUMENT
     // where it is no program, whole and as it was written; UNSUPPORTED where it is one, but of
     // another version, or of backends that compile otherwise, such as on another processor: then
     // the program has to be built anew. Otherwise fails as build() does.
-    static Result<std::shared_ptr<const Program>> load(const SectionFile& file, bool shared,
+    static Result<std::shared_ptr<const Program>> load(const SectionFile& file, SavedBytes trust,
                                                        const BackendList& backends,
                                                        const BuildOptions& options);
     ~Program();
@@ -145,7 +162,7 @@ class Program : public std::enable_shared_from_this<Program> {
     // Adds what load() reads to a file that is then written from where it lies: the graph, what the
     // backends packed and the constants beside it, where nodes were placed, what the backends keep.
     // The program outlives the writer.
-    void save(SectionWriter& file) const;
+    void save(SectionWriter& file, SavedBlobs blobs) const;
 
     // As assignment and passes have left it; constants that were packed away have no elements.
     const Graph& graph() const;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kManifest = "program";
 constexpr std::string_view kGraph = "graph";
-constexpr std::string_view kConstants = "constants";
+constexpr std::string_view kConstants = kFirstOfConstants;
 constexpr std::string_view kStore = "store";
 constexpr std::string_view kBlob = "blob/";
 
@@ -61,7 +61,7 @@ Status takeBackends(const std::vector<BackendIdentity>& saved, const BackendList
 
 }  // namespace
 
-void Program::save(SectionWriter& file) const {
+void Program::save(SectionWriter& file, SavedBlobs blobs) const {
     SerializedGraph serialized = describe(graph(), ConstantIds::KEEP);
     file.addDescription(name(kManifest), toBytes({.options = mState->options,
                                                   .backends = mState->backends,
@@ -69,19 +69,21 @@ void Program::save(SectionWriter& file) const {
                                                   .placement = mState->placement,
                                                   .packed = mState->packed}));
     file.addDescription(name(kGraph), std::move(serialized.description));
+    if (blobs == SavedBlobs::ALL) {
+        for (auto& [blobName, blob] : mState->blobs->all()) {
+            ByteParts bytes;
+            bytes.addView(blob.bytes, blob.owner);
+            file.addMapped(name(kBlob) + blobName, std::move(bytes));
+        }
+    }
     file.addMapped(name(kConstants), std::move(serialized.block));
     ByteParts store;
     const std::span<const std::byte> packed = mState->constants.bytes();
     store.addView({reinterpret_cast<const uint8_t*>(packed.data()), packed.size()});
     file.addMapped(name(kStore), std::move(store));
-    for (auto& [blobName, blob] : mState->blobs->all()) {
-        ByteParts bytes;
-        bytes.addView(blob.bytes, blob.owner);
-        file.addMapped(name(kBlob) + blobName, std::move(bytes));
-    }
 }
 
-Result<std::shared_ptr<const Program>> Program::load(const SectionFile& file, bool shared,
+Result<std::shared_ptr<const Program>> Program::load(const SectionFile& file, SavedBytes trust,
                                                      const BackendList& backends,
                                                      const BuildOptions& options) {
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> store, file.mapped(kStore));
@@ -93,9 +95,10 @@ Result<std::shared_ptr<const Program>> Program::load(const SectionFile& file, bo
         return unsupported("the program was built with other settings");
     }
     HALYARD_RETURN_IF_ERROR(takeBackends(manifest.backends, backends, manifest.assignment));
-    HALYARD_ASSIGN_OR_RETURN(Graph loaded, deserialize(description, {.owner = file.owner(),
-                                                                     .bytes = constants,
-                                                                     .shared = shared}));
+    HALYARD_ASSIGN_OR_RETURN(Graph loaded,
+                             deserialize(description, {.owner = file.owner(),
+                                                       .bytes = constants,
+                                                       .shared = trust == SavedBytes::SHARED}));
     HALYARD_RETURN_IF_ERROR(verifyAndInfer(loaded, options.memory, options.checkpoint));
     HALYARD_RETURN_IF_ERROR(
             checkAssignment(loaded, manifest.assignment, backends, manifest.placement.size()));
@@ -106,8 +109,10 @@ Result<std::shared_ptr<const Program>> Program::load(const SectionFile& file, bo
     state->packed = std::move(manifest.packed);
     state->constants = {.owner = file.owner(),
                         .view = {reinterpret_cast<const std::byte*>(store.data()), store.size()}};
-    for (const auto& [blobName, bytes] : file.mappedBeginningWith(kBlob)) {
-        state->blobs->adopt(blobName, {.owner = file.owner(), .bytes = bytes});
+    if (trust == SavedBytes::AUTHENTIC) {
+        for (const auto& [blobName, bytes] : file.mappedBeginningWith(kBlob)) {
+            state->blobs->adopt(blobName, {.owner = file.owner(), .bytes = bytes});
+        }
     }
     ConstantStore found(&state->packed);
     ScheduleArguments arguments = {.backends = backends,

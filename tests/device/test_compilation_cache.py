@@ -60,6 +60,25 @@ def test_a_file_that_was_changed_is_written_anew(device: VirtualDevice, case: pb
         assert mended.examples[0].outputs == first.examples[0].outputs
 
 
+# Whoever has the files and no key could have written all of them.
+def test_a_service_believes_what_its_own_key_has_authenticated(
+    device: VirtualDevice, case: pb.TestCase
+) -> None:
+    folders = ["/data/vendor/halyard", "/data/vendor/halyard-other"]
+    own, other = (["--cache-key-dir", folder] for folder in folders)
+    device.shell(f"rm -rf {' '.join(folders)} && mkdir -p -m 700 {' '.join(folders)}").check()
+    try:
+        kept = [
+            run(device, case, pb.HAL_VERSION_1_3, arguments=arguments).prepared_from_cache
+            for arguments in (own, own, other, other, [], [], own)
+        ]
+        modes = device.shell(f"stat -c %a {folders[0]}/*").check().stdout.split()
+    finally:
+        device.shell(f"rm -rf {' '.join(folders)}").check()
+    assert kept == [False, True, False, True, False, True, False]
+    assert modes == ["600"]
+
+
 def test_a_service_of_other_backends_prepares_anew(
     device: VirtualDevice, case: pb.TestCase
 ) -> None:

@@ -116,7 +116,7 @@ void edit(Sections& sections, const std::vector<Sections>& all, Choices& choices
 
 struct SavedFile {
     FileBytes bytes;
-    size_t descriptions = 0;  // bytes of them, and of what is before them
+    size_t steering = 0;  // bytes before the constants
 };
 
 SavedFile fileOf(const Sections& sections) {
@@ -130,7 +130,8 @@ SavedFile fileOf(const Sections& sections) {
             writer.addMapped(std::string(section.name), std::move(parts));
         }
     }
-    return {.bytes = FileBytes::of(writer), .descriptions = writer.bytesBeforeMapped()};
+    return {.bytes = FileBytes::of(writer),
+            .steering = writer.bytesBefore(engine::kFirstOfConstants)};
 }
 
 // A file that a client may write to.
@@ -185,27 +186,9 @@ class CacheFiles {
 
     Result<std::shared_ptr<driver::PreparedModel>> load(const driver::Device& device,
                                                         const SavedFile& file) {
-        std::vector<uint8_t> model = mVouching;
         const std::span<const uint8_t> data = file.bytes.bytes();
-        // So few constants have one checksum.
-        require(data.size() <= size_t{1} << 18, "a sample stays small");
-        driver::Sha256 descriptions;
-        descriptions.add(data.first(file.descriptions));
-        Checksum constants;
-        constants.add(data.subspan(file.descriptions));
-        const uint64_t sum = constants.value();
-        driver::Sha256 whole;
-        whole.add(descriptions.finish());
-        whole.add({reinterpret_cast<const uint8_t*>(&sum), sizeof sum});
-        const driver::Sha256::Digest digest = whole.finish();
-        const std::array<uint64_t, 2> sizes = {data.size(), file.descriptions};
-        std::memcpy(model.data() + kSizes, sizes.data(), sizeof sizes);
-        std::ranges::copy(digest, model.end() - 2 * kDigest);
-        driver::Sha256 sealing;
-        sealing.add(mFiles.token);
-        sealing.add(std::span(model).first(model.size() - kDigest));
-        std::ranges::copy(sealing.finish(), model.end() - kDigest);
-        mFiles.set({model, {data.begin(), data.end()}});
+        mFiles.set({driver::forgedModelFile(mVouching, mFiles.token, data, file.steering),
+                    {data.begin(), data.end()}});
         return find(device);
     }
     // One byte of the model file is changed since.
@@ -217,11 +200,6 @@ class CacheFiles {
     }
 
   private:
-    // Where a model file has the data file's size and that of its descriptions; its digest and the
-    // seal come last.
-    static constexpr size_t kSizes = 12;
-    static constexpr ptrdiff_t kDigest = sizeof(driver::Sha256::Digest);
-
     Result<std::shared_ptr<driver::PreparedModel>> find(const driver::Device& device) const {
         return device.prepareFromCache(mFiles.options());
     }

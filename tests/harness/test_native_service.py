@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native service's command line, as far as it needs no binder."""
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from halyard import native
 from halyard.vm import sanitizers
+from tests.harness.own_backends import own_backends
 
 _HIDL = "android.hardware.neuralnetworks@1.3::IDevice halyard-default"
 _AIDL = "aidl android.hardware.neuralnetworks.IDevice/halyard-default"
@@ -24,6 +26,7 @@ def test_help_tells_every_long_option() -> None:
     assert ended.returncode == 0
     for word in (
         "--compute",
+        "--cache-key-dir",
         "--service-name",
         "--number-of-threads",
         "--max-memory",
@@ -80,8 +83,46 @@ def test_init_starts_it_with_options_that_it_has(
     assert words[words.index("--seccomp") + 1] == "enforce"
     # A backend whose calls the filter does not know would end it.
     assert "GpuAcc" not in words[words.index("-c") + 1]
+    # The folder of its key is made before it starts, for it alone, and its policy may write there.
+    folder = words[words.index("--cache-key-dir") + 1]
+    user = next(line.split()[1] for line in lines if line.startswith("    user "))
+    assert lines[lines.index("on post-fs-data") + 1] == f"    mkdir {folder} 0700 {user} {user}"
+    contexts = (native.device_configs() / "sepolicy" / "file_contexts").read_text()
+    [label] = re.findall(rf"^{folder}\(/\.\*\)\? u:object_r:(\w+):s0$", contexts, re.MULTILINE)
+    policy = (native.device_configs() / "sepolicy" / "halyard.te").read_text()
+    assert f"type {label}, file_type, data_file_type;" in policy
+    assert f"allow hal_neuralnetworks_halyard {label}:file create_file_perms;" in policy
     ended = run(*words, "--version")
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("mode", ["off", "enforce"])
+def test_a_service_makes_the_key_of_compilation_caches_once(mode: str, tmp_path: Path) -> None:
+    if mode == "enforce" and sanitizers.sanitized([native.program("service")]):
+        pytest.skip("sanitizers make system calls of their own, which the filter does not know")
+    folder = tmp_path / "own"
+    folder.mkdir(mode=0o700)
+    words = ["--seccomp", mode, "--cache-key-dir", str(folder)]
+    ended = run(*words)
+    assert "/dev/hwbinder" in ended.stderr, "it got as far as serving"
+    assert "key" not in ended.stderr
+    [key] = folder.iterdir()
+    assert key.stat().st_mode & 0o7777 == 0o600
+    made = key.read_bytes()
+    assert len(made) == 32
+    run(*words)
+    assert key.read_bytes() == made
+
+
+def test_a_service_starts_without_a_key_that_others_could_have_made(tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o777)
+    ended = run("--cache-key-dir", str(folder))
+    assert "no program for the GPU is kept in clients' compilation caches" in ended.stderr
+    assert f"{folder}: everybody may write to it" in ended.stderr
+    assert "/dev/hwbinder" in ended.stderr
+    assert not list(folder.iterdir())
 
 
 def test_the_gpu_is_granted_where_its_policy_is_asked_for() -> None:
@@ -131,9 +172,7 @@ def test_a_filtered_service_says_why_it_has_no_gpu() -> None:
 
 @pytest.mark.parametrize("mode", ["off", "enforce"])
 def test_a_filtered_service_has_backends_from_libraries(mode: str, tmp_path: Path) -> None:
-    folder = native.folder() / "backends" / "sample"
-    if not folder.is_dir():
-        pytest.skip("the sample backend is not built: make test-native builds it")
+    folder = own_backends("sample", tmp_path)
     if mode == "enforce" and sanitizers.sanitized([native.program("service")]):
         pytest.skip("sanitizers make system calls of their own, which the filter does not know")
     hints = tmp_path / "hints"

@@ -111,33 +111,53 @@ Result<std::shared_ptr<const Program>> Programs::get(const KernelFamily& family,
         return unsupported("takes no kernel whose tensors lie in " + std::to_string(needed) +
                            " blocks of memory");
     }
-    std::string source = sourceOf(family, defines, *blocks);
+    const std::string source = sourceOf(family, defines, *blocks);
     const std::string identity = identityOf(source);
     const std::string name = "program/" + hexOf(fingerprint64(std::as_bytes(std::span(identity))));
     const std::optional<Blob> blob = blobs.get(name);
     const std::span<const uint8_t> kept = binaryIn(blob, identity);
-    std::shared_ptr<const Program> program;
+    if (!kept.empty() && !isBuilt(source)) {
+        // A driver that does not take a binary leaves the source.
+        std::string key = source;
+        key.push_back('\0');
+        key.append(kept.begin(), kept.end());
+        if (Result<std::shared_ptr<const Program>> loaded =
+                    find(mLoaded, std::move(key), [&] { return load(family, *blocks, kept); });
+            loaded.ok()) {
+            return loaded;
+        }
+    }
+    Result<std::shared_ptr<const Program>> built =
+            find(mBuilt, source, [&] { return make(family, source, *blocks); });
+    if (!built.ok()) {
+        return built.status().withContext("kernel " + std::string(family.kernel));
+    }
+    if (!std::ranges::equal((*built)->binary(), kept)) {
+        HALYARD_RETURN_IF_ERROR(keep(blobs, name, identity, (*built)->binary()));
+    }
+    return built;
+}
+
+bool Programs::isBuilt(const std::string& source) {
+    const std::lock_guard lock(mMutex);
+    return mBuilt.contains(source);
+}
+
+template <typename Make>
+Result<std::shared_ptr<const Program>> Programs::find(Built& built, std::string key,
+                                                      const Make& make) {
     {
         const std::lock_guard lock(mMutex);
-        if (const auto found = mBuilt.find(source); found != mBuilt.end()) {
-            program = found->second;
+        if (const auto found = built.find(key); found != built.end()) {
+            return found->second;
         }
     }
-    if (program == nullptr) {
-        Result<std::shared_ptr<const Program>> made = make(family, source, *blocks, kept);
-        if (!made.ok()) {
-            return made.status().withContext("kernel " + std::string(family.kernel));
-        }
-        const std::lock_guard lock(mMutex);
-        if (mBuilt.size() >= kMostPrograms) {
-            mBuilt.erase(mBuilt.begin());
-        }
-        program = mBuilt.emplace(std::move(source), *std::move(made)).first->second;
+    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const Program> made, make());
+    const std::lock_guard lock(mMutex);
+    if (built.size() >= kMostPrograms) {
+        built.erase(built.begin());
     }
-    if (kept.empty() && !program->binary().empty()) {
-        HALYARD_RETURN_IF_ERROR(keep(blobs, name, identity, program->binary()));
-    }
-    return program;
+    return built.emplace(std::move(key), std::move(made)).first->second;
 }
 
 int32_t Programs::attempt(const KernelFamily& family, const std::string& defines,
@@ -178,24 +198,24 @@ int32_t Programs::attempt(const KernelFamily& family, const std::string& defines
     return number;
 }
 
-// A driver that does not take a binary, or gives none, leaves the source.
-Result<std::shared_ptr<const Program>> Programs::make(const KernelFamily& family,
-                                                      const std::string& source, size_t blocks,
+Result<std::shared_ptr<const Program>> Programs::load(const KernelFamily& family, size_t blocks,
                                                       std::span<const uint8_t> kept) const {
-    if (!kept.empty()) {
-        if (Result<ProgramHandle> program = buildFromBinary(*mDevice, kept); program.ok()) {
-            return std::make_shared<const Program>(*std::move(program),
-                                                   std::vector<uint8_t>(kept.begin(), kept.end()),
-                                                   family, blocks);
-        }
-    }
+    HALYARD_ASSIGN_OR_RETURN(ProgramHandle program, buildFromBinary(*mDevice, kept));
+    return std::make_shared<const Program>(
+            std::move(program), std::vector<uint8_t>(kept.begin(), kept.end()), family, blocks);
+}
+
+// A driver that gives no binary leaves the source.
+Result<std::shared_ptr<const Program>> Programs::make(const KernelFamily& family,
+                                                      const std::string& source,
+                                                      size_t blocks) const {
     if (!mCompilers.empty()) {
         HALYARD_ASSIGN_OR_RETURN(std::vector<uint8_t> binary,
                                  CompilerProcess::build(mCompilers, source));
         if (!binary.empty()) {
-            if (Result<ProgramHandle> program = buildFromBinary(*mDevice, binary); program.ok()) {
-                return std::make_shared<const Program>(*std::move(program), std::move(binary),
-                                                       family, blocks);
+            if (Result<std::shared_ptr<const Program>> loaded = load(family, blocks, binary);
+                loaded.ok()) {
+                return loaded;
             }
         }
     }

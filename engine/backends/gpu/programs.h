@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Programs of the device, built once each: by the process, and from what an earlier one has kept.
+// What was kept is machine code that came in a client's file. The driver has made sure that it
+// wrote it itself (engine/plan/program.h, SavedBytes::AUTHENTIC); all the same, a program that is
+// made of it is for those alone who bring the same bytes, and never for who would have the source
+// built.
 
 #pragma once
 
@@ -84,8 +88,16 @@ class Programs {
     // What a source is built for and of, and under which name it is kept.
     std::string identityOf(const std::string& source) const;
 
+    // Of a source, or of a source and the very bytes that were kept of it.
+    using Built = std::map<std::string, std::shared_ptr<const Program>>;
+
+    bool isBuilt(const std::string& source);
+    // The one of that key, made and remembered where there is none.
+    template <typename Make>
+    Result<std::shared_ptr<const Program>> find(Built& built, std::string key, const Make& make);
     Result<std::shared_ptr<const Program>> make(const KernelFamily& family,
-                                                const std::string& source, size_t blocks,
+                                                const std::string& source, size_t blocks) const;
+    Result<std::shared_ptr<const Program>> load(const KernelFamily& family, size_t blocks,
                                                 std::span<const uint8_t> kept) const;
 
     const std::shared_ptr<const Device> mDevice;
@@ -93,8 +105,9 @@ class Programs {
     const std::vector<std::unique_ptr<CompilerProcess>> mCompilers;
     const std::string mPrelude;  // before every text
     std::mutex mMutex;
-    std::map<std::string, std::shared_ptr<const Program>> mBuilt;  // by the whole source
-    std::map<std::string, int32_t> mAttempts;                      // the same
+    Built mBuilt;                              // by the whole source
+    Built mLoaded;                             // by that and what was kept of it
+    std::map<std::string, int32_t> mAttempts;  // by the whole source
 };
 
 }  // namespace halyard::engine::gpu

@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "driver/prepare/cache_key.h"
 #include "driver/prepare/sha256.h"
+#include "engine/base/log.h"
 
 namespace halyard::runner {
 namespace {
@@ -49,8 +51,8 @@ Status openFiles(const std::string& prefix, uint32_t count, std::vector<FileDesc
 
 Result<std::shared_ptr<const driver::CompilationCache>> openCache(
         const std::string& folder, const pb::Model& model, driver::ExecutionPreference preference,
-        driver::IDevice& device) {
-    const Result<driver::NumberOfCacheFiles> wanted = device.numberOfCacheFiles();
+        const Target& target) {
+    const Result<driver::NumberOfCacheFiles> wanted = target.device->numberOfCacheFiles();
     if (!wanted.ok() && wanted.status().code() != StatusCode::UNSUPPORTED) {
         return wanted.status();
     }
@@ -66,6 +68,15 @@ Result<std::shared_ptr<const driver::CompilationCache>> openCache(
     const std::string prefix = folder + "/" + hex(cache->token);
     HALYARD_RETURN_IF_ERROR(openFiles(prefix + ".model", wanted->model, cache->modelFiles));
     HALYARD_RETURN_IF_ERROR(openFiles(prefix + ".data", wanted->data, cache->dataFiles));
+    if (target.driver != nullptr) {
+        Result<std::shared_ptr<const driver::CacheKey>> key = driver::CacheKey::open(folder);
+        if (key.ok()) {
+            cache->key = std::move(*key);
+        } else {
+            log(LogLevel::WARNING,
+                "no program for a GPU is kept: " + std::string(key.status().message()));
+        }
+    }
     return std::shared_ptr<const driver::CompilationCache>(std::move(cache));
 }
 

@@ -342,8 +342,8 @@ void runCase(const Target& target, const pb::TestCase& testCase, const pb::RunOp
     progress(result);
     PrepareSettings settings = prepareSettings(options);
     if (!options.cache_folder().empty()) {
-        Result<std::shared_ptr<const driver::CompilationCache>> cache = openCache(
-                options.cache_folder(), testCase.model(), settings.preference, *target.device);
+        Result<std::shared_ptr<const driver::CompilationCache>> cache =
+                openCache(options.cache_folder(), testCase.model(), settings.preference, target);
         if (!cache.ok()) {
             return fail(result, pb::STAGE_LOAD, outcomeOf(target, cache.status()));
         }

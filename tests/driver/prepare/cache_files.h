@@ -9,9 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +22,9 @@
 #include <vector>
 
 #include "driver/model/call_options.h"
+#include "driver/prepare/kept_data.h"
+#include "driver/prepare/sha256.h"
+#include "engine/base/byte_parts.h"
 #include "engine/base/file_descriptor.h"
 
 namespace halyard::driver {
@@ -87,5 +93,39 @@ struct TestCacheFiles {
         data.set(content.second);
     }
 };
+
+// What anybody can make who has the files and no key: a model file of a device without one that
+// vouches for other data, of which so many bytes come before the constants.
+inline std::vector<uint8_t> forgedModelFile(std::vector<uint8_t> model,
+                                            const std::array<uint8_t, 32>& token,
+                                            std::span<const uint8_t> data, size_t steering) {
+    class NoSink final : public ByteSink {
+        Status write(std::span<const uint8_t> /*bytes*/) override { return {}; }
+    };
+    // Where a model file has the data file's size and how much of it steers; the digest and the
+    // seal come last.
+    constexpr size_t kSizes = 12;
+    constexpr ptrdiff_t kDigest = sizeof(Sha256::Digest);
+    NoSink none;
+    KeptDataSink summing(none, steering);
+    if (!summing.write(data).ok()) {
+        std::abort();
+    }
+    const std::array<uint64_t, 2> sizes = {data.size(), steering};
+    std::memcpy(model.data() + kSizes, sizes.data(), sizeof sizes);
+    std::ranges::copy(summing.finish(), model.end() - 2 * kDigest);
+    Sha256 sealing;
+    sealing.add(token);
+    sealing.add(std::span(model).first(model.size() - sizeof(Sha256::Digest)));
+    std::ranges::copy(sealing.finish(), model.end() - kDigest);
+    return model;
+}
+
+// How much of a data file steers, as its model file says.
+inline size_t steeringBytes(std::span<const uint8_t> modelFile) {
+    uint64_t steering = 0;
+    std::memcpy(&steering, modelFile.data() + 20, sizeof steering);
+    return static_cast<size_t>(steering);
+}
 
 }  // namespace halyard::driver

@@ -15,16 +15,20 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "driver/backends.h"
 #include "driver/device.h"
+#include "driver/prepare/cache_key.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/plan/backend.h"
 #include "tests/driver/model_builder.h"
 #include "tests/driver/prepare/cache_files.h"
 #include "tests/driver/sample_models.h"
+#include "tests/second_backend/distant_backend.h"
 
 namespace halyard::driver {
 namespace {
@@ -403,6 +407,135 @@ TEST_F(CompilationCaches, GiveAWholeModelOrNoneWhileOthersWrite) {
     writer.join();
     EXPECT_EQ(wrong, 0);
     EXPECT_GT(whole, 0);
+}
+
+// ---- Who has made them
+// ---------------------------------------------------------------------------
+
+std::shared_ptr<const CacheKey> keyOf(uint8_t number) {
+    CacheKey::Bytes bytes = {};
+    bytes.fill(number);
+    return std::make_shared<const CacheKey>(bytes);
+}
+
+TEST_F(CompilationCaches, AreOfOneKey) {
+    const auto deviceWith = [](std::shared_ptr<const CacheKey> key) {
+        Options options;
+        options.backends = {"CpuAcc"};
+        auto backends = makeBackends(options).value();
+        return Device::create(options, std::move(backends), std::move(key)).value();
+    };
+    for (const auto& [key, other] :
+         {std::pair(keyOf(1), keyOf(2)), std::pair(keyOf(1), std::shared_ptr<const CacheKey>()),
+          std::pair(std::shared_ptr<const CacheKey>(), keyOf(1))}) {
+        mDevice = deviceWith(key);
+        const Outcome expected = keep();
+        mDevice = deviceWith(other);
+        EXPECT_EQ(found(), StatusCode::INTERNAL);
+        // The model is prepared as ever, and is found from then on.
+        EXPECT_EQ(keep(), expected);
+        EXPECT_EQ(found(), StatusCode::OK);
+        mDevice = deviceWith(key);
+        EXPECT_EQ(found(), StatusCode::INTERNAL);
+    }
+}
+
+TEST_F(CompilationCaches, OfTheProcessItselfAreOfTheirFoldersKey) {
+    PrepareOptions options = mFiles.options();
+    const auto cache = mFiles.cache();
+    cache->key = keyOf(3);
+    options.cache = cache;
+    ASSERT_TRUE(mDevice->prepare(floatConvModel(), HalVersion::V1_3, options).ok());
+    EXPECT_TRUE(mDevice->prepareFromCache(options).ok());
+    EXPECT_EQ(found(), StatusCode::INTERNAL);
+}
+
+// A backend that keeps its kernels, which are code, with the model.
+class KeptKernels : public CompilationCaches {
+  protected:
+    KeptKernels() { serve(keyOf(1)); }
+
+    void serve(std::shared_ptr<const CacheKey> key) {
+        auto distant = std::make_unique<engine::DistantBackend>(engine::Takes::ALL);
+        mDistant = distant.get();
+        std::vector<std::unique_ptr<const engine::Backend>> backends;
+        backends.push_back(std::move(distant));
+        backends.push_back(engine::makeCpuRef());
+        mDevice = Device::create({}, std::move(backends), std::move(key)).value();
+    }
+    // Where a text stands in the data file.
+    std::vector<size_t> placesOf(std::string_view text) const {
+        const std::vector<uint8_t> data = mFiles.data.bytes();
+        std::vector<size_t> places;
+        for (auto from = data.begin();;) {
+            const auto at = std::search(from, data.end(), text.begin(), text.end());
+            if (at == data.end()) {
+                return places;
+            }
+            places.push_back(static_cast<size_t>(at - data.begin()));
+            from = at + 1;
+        }
+    }
+    // The first byte of the kernel, which is its kind's name.
+    size_t kernelAt() const { return placesOf(kKernel).back(); }
+
+    static constexpr std::string_view kKernel = "Conv2d";
+    static constexpr std::string_view kSection = "blob/Distant/";
+    engine::DistantBackend* mDistant = nullptr;
+};
+
+TEST_F(KeptKernels, AreFoundAgainAfterARestart) {
+    const Outcome expected = keep();
+    EXPECT_FALSE(placesOf(kSection).empty());
+    serve(keyOf(1));
+    const auto model = find();
+    ASSERT_TRUE(model.ok()) << model.status().toString();
+    EXPECT_EQ(run(**model), expected);
+    EXPECT_EQ(mDistant->kernelsBuilt, 0U);
+    EXPECT_GT(mDistant->kernelsFound, 0U);
+}
+
+TEST_F(KeptKernels, AreNotKeptWithoutAKey) {
+    serve(nullptr);
+    const Outcome expected = keep();
+    EXPECT_TRUE(placesOf(kSection).empty());
+    const size_t built = mDistant->kernelsBuilt;
+    const auto model = find();
+    ASSERT_TRUE(model.ok()) << model.status().toString();
+    EXPECT_EQ(run(**model), expected);
+    EXPECT_EQ(mDistant->kernelsBuilt, 2 * built) << "made again, and nothing else is";
+    EXPECT_EQ((*model)->program().constantsFilled(), 0U);
+}
+
+// Its owner swaps it, and makes what vouches for it as anybody can who has no key.
+TEST_F(KeptKernels, AreRefusedOnceTheyAreSwapped) {
+    keep();
+    std::vector<uint8_t> data = mFiles.data.bytes();
+    ASSERT_LT(kernelAt(), steeringBytes(mFiles.model.bytes())) << "what is executed is covered";
+    data[kernelAt()] ^= 1;
+    const std::vector<uint8_t> forged = forgedModelFile(mFiles.model.bytes(), mFiles.token, data,
+                                                        steeringBytes(mFiles.model.bytes()));
+    mFiles.data.set(data);
+    EXPECT_EQ(found(), StatusCode::INTERNAL) << "the data alone";
+    mFiles.model.set(forged);
+    EXPECT_EQ(found(), StatusCode::INTERNAL);
+    // Nor does a file say by itself where what is covered ends.
+    mFiles.model.set(forgedModelFile(forged, mFiles.token, data, 0));
+    EXPECT_EQ(found(), StatusCode::INTERNAL);
+}
+
+// Without a key there is nothing to tell a file by that its owner has made of whatever it likes.
+TEST_F(KeptKernels, AreNotTakenFromAnybodyWhereThereIsNoKey) {
+    const Outcome expected = keep();
+    std::vector<uint8_t> data = mFiles.data.bytes();
+    mFiles.model.set(forgedModelFile(mFiles.model.bytes(), mFiles.token, data,
+                                     steeringBytes(mFiles.model.bytes())));
+    serve(nullptr);
+    const auto model = find();
+    ASSERT_TRUE(model.ok()) << model.status().toString() << ": it is a model as any other";
+    EXPECT_EQ(run(**model), expected);
+    EXPECT_GT(mDistant->kernelsBuilt, 0U) << "but its kernels are nobody's";
+    EXPECT_EQ(mDistant->kernelsFound, 0U);
 }
 
 // Whoever checks what lies in the file, and then uses it there, is deceived.

@@ -118,7 +118,7 @@ TEST(PackingVersion, CountsUpWhereThePackedBytesChange) {
         const auto program = Program::build(packingGraph(), {backend.get()}, nullptr);
         ASSERT_TRUE(program.ok()) << program.status().toString();
         SectionWriter writer;
-        (*program)->save(writer);
+        (*program)->save(writer, SavedBlobs::ALL);
         const FileBytes file = FileBytes::of(writer);
         const SectionFile opened = SectionFile::open(file.owner(), file.bytes()).value();
         Checksum sum;

@@ -190,24 +190,57 @@ TEST_F(GpuAccOnAFailingDevice, BuildsNothingForAProgramThatComesBack) {
     {
         const std::unique_ptr<const Backend> backend = open().value();
         const auto program = buildOrDie(graph(), {backend.get()});
-        program->save(writer);
+        program->save(writer, SavedBlobs::ALL);
         const FileBytes file = FileBytes::of(writer);
         const int built = counted("fake_opencl_built");
         const int loaded = counted("fake_opencl_loaded");
         const std::unique_ptr<const Backend> other = open().value();
         const auto again = Program::load(SectionFile::open(file.owner(), file.bytes()).value(),
-                                         true, {other.get()}, {});
+                                         SavedBytes::AUTHENTIC, {other.get()}, {});
         ASSERT_TRUE(again.ok()) << again.status().toString();
         EXPECT_EQ(counted("fake_opencl_built"), built);
         EXPECT_EQ(counted("fake_opencl_loaded"), loaded + 2) << "a softmax and a sum";
         // A binary that the driver does not take is built anew.
         fail("clCreateProgramWithBinary", 1, CL_INVALID_BINARY);
         const std::unique_ptr<const Backend> third = open().value();
-        EXPECT_TRUE(Program::load(SectionFile::open(file.owner(), file.bytes()).value(), true,
-                                  {third.get()}, {})
+        EXPECT_TRUE(Program::load(SectionFile::open(file.owner(), file.bytes()).value(),
+                                  SavedBytes::AUTHENTIC, {third.get()}, {})
                             .ok());
         EXPECT_EQ(counted("fake_opencl_built"), built + 1);
     }
+}
+
+// What came in a file is for those who bring it, and for nobody who would have it built.
+TEST_F(GpuAccOnAFailingDevice, GivesAProgramThatCameBackToNobodyElse) {
+    const auto counted = [&](const char* what) { return call<int()>(what)(); };
+    SectionWriter writer;
+    const std::unique_ptr<const Backend> backend = open().value();
+    const auto program = buildOrDie(graph(), {backend.get()});
+    program->save(writer, SavedBlobs::ALL);
+    const FileBytes file = FileBytes::of(writer);
+    const std::unique_ptr<const Backend> other = open().value();
+    const auto load = [&](SavedBytes trust) {
+        const auto again = Program::load(SectionFile::open(file.owner(), file.bytes()).value(),
+                                         trust, {other.get()}, {});
+        ASSERT_TRUE(again.ok()) << again.status().toString();
+    };
+    const int built = counted("fake_opencl_built");
+    const int loaded = counted("fake_opencl_loaded");
+    load(SavedBytes::AUTHENTIC);
+    load(SavedBytes::AUTHENTIC);
+    EXPECT_EQ(counted("fake_opencl_loaded"), loaded + 2) << "once for all who bring the same";
+    buildOrDie(graph(), {other.get()});
+    EXPECT_EQ(counted("fake_opencl_built"), built + 2) << "who brings nothing has it built";
+    load(SavedBytes::AUTHENTIC);
+    load(SavedBytes::PRIVATE);
+    EXPECT_EQ(counted("fake_opencl_built"), built + 2);
+    EXPECT_EQ(counted("fake_opencl_loaded"), loaded + 2) << "what is built is for all";
+    const std::unique_ptr<const Backend> third = open().value();
+    ASSERT_TRUE(Program::load(SectionFile::open(file.owner(), file.bytes()).value(),
+                              SavedBytes::PRIVATE, {third.get()}, {})
+                        .ok());
+    EXPECT_EQ(counted("fake_opencl_built"), built + 4) << "what anybody may have made is not taken";
+    EXPECT_EQ(counted("fake_opencl_loaded"), loaded + 2);
 }
 
 TEST_F(GpuAccOnAFailingDevice, GivesBackWhatMeasuringTookHoweverItFails) {
@@ -273,12 +306,12 @@ TEST_F(GpuAccOnAFailingDevice, MeasuresNothingForAProgramThatComesBack) {
     const int before = counted("fake_opencl_built");
     const auto program = buildOrDie(tunedGraph(), {backend.get()});
     EXPECT_EQ(counted("fake_opencl_built"), before + 3) << "64, 128 and 256 items";
-    program->save(writer);
+    program->save(writer, SavedBlobs::ALL);
     const FileBytes file = FileBytes::of(writer);
     const auto load = [&](const gpu::TuningSettings& settings) {
         const std::unique_ptr<const Backend> other = open(settings).value();
-        return Program::load(SectionFile::open(file.owner(), file.bytes()).value(), true,
-                             {other.get()}, {})
+        return Program::load(SectionFile::open(file.owner(), file.bytes()).value(),
+                             SavedBytes::AUTHENTIC, {other.get()}, {})
                 .status();
     };
     const int loaded = counted("fake_opencl_loaded");

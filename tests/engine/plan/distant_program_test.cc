@@ -47,14 +47,15 @@ class ProgramsOfADevice : public testing::Test {
     FileBytes saved() {
         SectionWriter writer;
         const auto program = buildOrDie(graph(), {&mMaker, mRef.get()});
-        program->save(writer);
+        program->save(writer, SavedBlobs::ALL);
         return FileBytes::of(writer);
     }
 
     Result<std::shared_ptr<const Program>> load(const SectionFile& file,
-                                                const DistantBackend& backend) {
+                                                const DistantBackend& backend,
+                                                SavedBytes trust = SavedBytes::AUTHENTIC) {
         return Program::load(
-                file, true, {&backend, mRef.get()},
+                file, trust, {&backend, mRef.get()},
                 {.threads = nullptr, .memory = nullptr, .deviceMemory = mDeviceMemory});
     }
 
@@ -84,6 +85,46 @@ TEST_F(ProgramsOfADevice, FindTheirKernelsAndPackNothing) {
     EXPECT_EQ(backend.kernelsBuilt, 0U);
     EXPECT_EQ(backend.kernelsFound, 2U);
     EXPECT_EQ(mDeviceMemory->reserved(), 0U);
+}
+
+// A kernel is code: nobody's is run who may have put it there.
+TEST_F(ProgramsOfADevice, BuildAnewWhatAnybodyMayHaveMade) {
+    const FileBytes file = saved();
+    for (const SavedBytes trust : {SavedBytes::SHARED, SavedBytes::PRIVATE}) {
+        const DistantBackend backend(Takes::EVERY_SECOND);
+        const auto program = load(open(file), backend, trust);
+        ASSERT_TRUE(program.ok()) << program.status().toString();
+        EXPECT_EQ(run(*program), mExpected);
+        EXPECT_EQ(backend.kernelsBuilt, 1U);
+        EXPECT_EQ(backend.kernelsFound, 1U) << "what the first piece has built";
+        EXPECT_EQ((*program)->constantsFilled(), 0U);
+    }
+}
+
+TEST_F(ProgramsOfADevice, AreSavedWithoutTheirKernelsWhereThatIsAsked) {
+    SectionWriter writer;
+    const auto program = buildOrDie(graph(), {&mMaker, mRef.get()});
+    program->save(writer, SavedBlobs::NONE);
+    EXPECT_TRUE(open(FileBytes::of(writer)).mappedBeginningWith("blob/").empty());
+    EXPECT_FALSE(open(saved()).mappedBeginningWith("blob/").empty());
+}
+
+// So that whoever sums what steers in another way than constants finds it in one place.
+TEST_F(ProgramsOfADevice, SaveTheirKernelsBeforeTheConstants) {
+    SectionWriter writer;
+    const auto program = buildOrDie(graph(), {&mMaker, mRef.get()});
+    program->save(writer, SavedBlobs::ALL);
+    const FileBytes file = FileBytes::of(writer);
+    const SectionFile opened = open(file);
+    const size_t before = writer.bytesBefore(kFirstOfConstants);
+    const auto offset = [&](std::span<const uint8_t> section) {
+        return static_cast<size_t>(section.data() - file.bytes().data());
+    };
+    EXPECT_EQ(offset(opened.mapped("constants").value()), before);
+    EXPECT_GT(offset(opened.mapped("store").value()), before);
+    for (const auto& [name, blob] : opened.mappedBeginningWith("blob/")) {
+        EXPECT_LE(offset(blob) + blob.size(), before) << name;
+    }
 }
 
 TEST_F(ProgramsOfADevice, BuildAnewWhatDoesNotFit) {

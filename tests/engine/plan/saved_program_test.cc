@@ -24,7 +24,7 @@ namespace {
 
 FileBytes saved(const Program& program) {
     SectionWriter writer;
-    program.save(writer);
+    program.save(writer, SavedBlobs::ALL);
     return FileBytes::of(writer);
 }
 
@@ -33,7 +33,7 @@ Result<std::shared_ptr<const Program>> load(const FileBytes& file, const Backend
     HALYARD_ASSIGN_OR_RETURN(
             const SectionFile opened,
             SectionFile::open(file.owner(), file.bytes(), options.memory, options.memory));
-    return Program::load(opened, true, backends, options);
+    return Program::load(opened, SavedBytes::SHARED, backends, options);
 }
 
 // Two layers of the same weights and one of others, a constant that is added, one that steers, and
@@ -263,7 +263,7 @@ TEST_F(SavedProgram, IsRefusedOrRightWhateverByteIsFlipped) {
 TEST_F(SavedProgram, HurtsNobodyWhoeverMadeIt) {
     SectionWriter whole;
     const auto program = buildOrDie(graph, both);
-    program->save(whole);
+    program->save(whole, SavedBlobs::ALL);
     const FileBytes file = FileBytes::of(whole);
     const SectionFile opened = SectionFile::open(file.owner(), file.bytes()).value();
     const auto copyOf = [](std::span<const uint8_t> bytes) {

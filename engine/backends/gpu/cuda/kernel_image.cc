@@ -101,6 +101,21 @@ Result<std::string> portRegister(std::string_view line, std::string_view kernel)
 constexpr std::array<uint8_t, 8> kMagic = {'H', 'Y', 'C', 'U', 'D', 'A', '0', '1'};
 constexpr uint32_t kMost = 1024;  // kernels, parameters, letters: more than any text has
 constexpr uint32_t kMemoryMark = uint32_t{1} << 31;
+// Of a launch, the most that any device's code takes (CUDA 12.1; before, 4,096).
+constexpr uint64_t kMostParameterBytes = 32764;
+
+// Whether a launch can hand these to a kernel. Values are stored by these sizes, and addresses
+// where a parameter is said to be memory.
+bool canBeHanded(const KernelSignature& kernel) {
+    uint64_t bytes = sizeof(RangeBegin);
+    for (const KernelParameter& parameter : kernel.parameters) {
+        if (parameter.bytes == 0 || (parameter.isMemory && parameter.bytes != sizeof(uint64_t))) {
+            return false;
+        }
+        bytes += parameter.bytes;
+    }
+    return bytes <= kMostParameterBytes;
+}
 
 class Writer {
   public:
@@ -226,6 +241,7 @@ Result<KernelImage> KernelImage::fromBytes(std::span<const uint8_t> bytes) {
     Reader in(bytes);
     const bool isOurs = std::ranges::equal(in.take(kMagic.size()), kMagic);
     KernelImage image;
+    bool isSound = true;
     for (uint32_t i = in.count(); i > 0; --i) {
         KernelSignature& kernel = image.kernels.emplace_back();
         const std::span<const uint8_t> name = in.take(in.count());
@@ -235,8 +251,11 @@ Result<KernelImage> KernelImage::fromBytes(std::span<const uint8_t> bytes) {
             kernel.parameters.push_back(
                     {.bytes = number & ~kMemoryMark, .isMemory = (number & kMemoryMark) != 0});
         }
+        const auto others = std::span(image.kernels).first(image.kernels.size() - 1);
+        isSound = isSound && !kernel.name.empty() && canBeHanded(kernel) &&
+                  std::ranges::find(others, kernel.name, &KernelSignature::name) == others.end();
     }
-    if (!isOurs || !in.isWhole() || in.rest().empty()) {
+    if (!isOurs || !in.isWhole() || !isSound || in.rest().empty()) {
         return invalidArgument("is no image of kernels for CUDA's driver");
     }
     image.code.assign(in.rest().begin(), in.rest().end());

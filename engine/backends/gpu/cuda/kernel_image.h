@@ -50,7 +50,9 @@ struct KernelImage {
     std::vector<uint8_t> code;
 
     std::vector<uint8_t> toBytes() const;
-    // INVALID_ARGUMENT where they are none that toBytes() has made.
+    // INVALID_ARGUMENT where they are none that toBytes() has made, or say of a parameter what none
+    // can be. Whether the code takes such parameters nobody can tell: bytes that may be a client's
+    // are not to come here.
     static Result<KernelImage> fromBytes(std::span<const uint8_t> bytes);
 };
 

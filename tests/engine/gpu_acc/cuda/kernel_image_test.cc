@@ -100,6 +100,33 @@ TEST(KernelImage, RefusesBytesThatEndEarly) {
     }
 }
 
+TEST(KernelImage, RefusesParametersThatCantBe) {
+    const auto withParameter = [](const KernelParameter& parameter) {
+        KernelImage image = imageOfTwo();
+        image.kernels[0].parameters = {parameter};
+        return KernelImage::fromBytes(image.toBytes()).status().code();
+    };
+    EXPECT_EQ(withParameter({.bytes = 8, .isMemory = true}), StatusCode::OK);
+    EXPECT_EQ(withParameter({.bytes = 32752, .isMemory = false}), StatusCode::OK) << "with 12 more";
+    EXPECT_EQ(withParameter({.bytes = 4, .isMemory = true}), StatusCode::INVALID_ARGUMENT)
+            << "an address takes 8 bytes";
+    EXPECT_EQ(withParameter({.bytes = 12, .isMemory = true}), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(withParameter({.bytes = 0, .isMemory = false}), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(withParameter({.bytes = 32753, .isMemory = false}), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(withParameter({.bytes = 0x7fffffff, .isMemory = false}),
+              StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(KernelImage, RefusesKernelsThatCantBeToldApart) {
+    KernelImage image = imageOfTwo();
+    image.kernels[1].name = image.kernels[0].name;
+    EXPECT_EQ(KernelImage::fromBytes(image.toBytes()).status().code(),
+              StatusCode::INVALID_ARGUMENT);
+    image.kernels[1].name.clear();
+    EXPECT_EQ(KernelImage::fromBytes(image.toBytes()).status().code(),
+              StatusCode::INVALID_ARGUMENT);
+}
+
 TEST(KernelImage, SurvivesAnyBytes) {
     const unsigned seed = std::random_device{}();
     SCOPED_TRACE("seed " + std::to_string(seed));
