@@ -117,7 +117,7 @@ struct BuildOptions {
 enum class SavedBytes : uint8_t {
     SHARED,     // anybody has, and may at any time
     PRIVATE,    // anybody has; nobody changes them any more
-    AUTHENTIC,  // save() has, of this user's, and nobody changes them
+    AUTHENTIC,  // save() alone has, for this driver, and nobody changes them
 };
 
 // What backends keep with a program is executed, or says what a device can do (blobs.h).
@@ -150,10 +150,10 @@ class Program : public std::enable_shared_from_this<Program> {
     // to, and the settings that it was built with: kernels are chosen again, but nothing is packed.
     // What was packed, and every other constant, is used where it lies in the file; blobs are,
     // where the bytes are AUTHENTIC, and else it is as if there were none. All of the file is
-    // reserved from the memory. INVALID_ARGUMENT
-    // where it is no program, whole and as it was written; UNSUPPORTED where it is one, but of
-    // another version, or of backends that compile otherwise, such as on another processor: then
-    // the program has to be built anew. Otherwise fails as build() does.
+    // reserved from the memory. INVALID_ARGUMENT where it is no program, whole and as it was
+    // written; UNSUPPORTED where it is one, but of another version, or of backends that compile
+    // otherwise, such as on another processor: then the program has to be built anew. Otherwise
+    // fails as build() does.
     static Result<std::shared_ptr<const Program>> load(const SectionFile& file, SavedBytes trust,
                                                        const BackendList& backends,
                                                        const BuildOptions& options);

@@ -29,11 +29,12 @@ FileBytes saved(const Program& program) {
 }
 
 Result<std::shared_ptr<const Program>> load(const FileBytes& file, const BackendList& backends,
-                                            const BuildOptions& options = {}) {
+                                            const BuildOptions& options = {},
+                                            SavedBytes trust = SavedBytes::SHARED) {
     HALYARD_ASSIGN_OR_RETURN(
             const SectionFile opened,
             SectionFile::open(file.owner(), file.bytes(), options.memory, options.memory));
-    return Program::load(opened, SavedBytes::SHARED, backends, options);
+    return Program::load(opened, trust, backends, options);
 }
 
 // Two layers of the same weights and one of others, a constant that is added, one that steers, and
@@ -348,8 +349,12 @@ TEST(SavedPrograms, BringBackWhatTheirBackendsKept) {
     const auto program = buildOrDie(graph, {&other, &backend});
     EXPECT_EQ(found, "nothing");
     const FileBytes file = saved(*program);
-    ASSERT_TRUE(load(file, {&other, &backend}).ok());
+    ASSERT_TRUE(load(file, {&other, &backend}, {}, SavedBytes::AUTHENTIC).ok());
     EXPECT_EQ(found, "of a kernel");
+    for (const SavedBytes trust : {SavedBytes::SHARED, SavedBytes::PRIVATE}) {
+        ASSERT_TRUE(load(file, {&other, &backend}, {}, trust).ok());
+        EXPECT_EQ(found, "nothing") << "anybody may have put it there";
+    }
 }
 
 TEST(Blobs, AreReservedAndStayWhereSomebodyHasThem) {
