@@ -9,7 +9,7 @@ _NOT_WRITTEN = "NNAPI has {}, and no mapping to it is written"
 _WHOLE = "its product of whole numbers is used otherwise than the dynamic quantiser writes it"
 _LISTS = "NNAPI has no lists of tensors"
 _STRINGS = "NNAPI has no tensors of strings"
-_COUNTED = "how much it gives depends on the values that it reads, which NNAPI has no word for"
+_COUNTED = "how much it gives depends on the values that it reads, and shapes are fixed here"
 
 REASONS: Mapping[str, str] = {
     "ConvInteger": _WHOLE,
