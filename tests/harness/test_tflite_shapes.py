@@ -109,6 +109,16 @@ def doubled() -> Made:
     return graph, [larger]
 
 
+def divided() -> Made:
+    """What is divided by, and what is looked up, are inputs: not every number does."""
+    graph = GraphFile()
+    above, below = graph.input((2, 3), "int32"), graph.input((2, 3), "int32")
+    quotient, rows = graph.tensor((2, 3), "int32"), graph.tensor((2, 3, 4))
+    graph.add("FLOOR_DIV", [above, below], [quotient], "FloorDivOptions")
+    graph.add("GATHER", [graph.constant(weights(9, 4)), above], [rows], "GatherOptions")
+    return graph, [quotient, rows]
+
+
 def in_parts() -> Made:
     graph = GraphFile()
     x, y = graph.input((1, 4)), graph.input((1, 4))
@@ -144,6 +154,7 @@ def branching() -> Made:
         (any_image, ["1,6,6,3"], [(1, 5), (1, 3, 3, 4)]),
         (flattened, ["5,3,4"], [(5, 12)]),
         (doubled, ["1,5,2,1"], [(1, 10, 4, 1)]),
+        (divided, ["t0=5,3", "t1=5,3"], [(5, 3), (5, 3, 4)]),
         (in_parts, ["t0=3,4", "t1=3,4"], [(3, 4)]),
         (in_parts, ["t0=3,4"], [(3, 4)]),
         (branching, ["t0=4,2"], [(4, 2)]),
@@ -155,7 +166,7 @@ def test_all_shapes_follow_from_the_inputs(
     conversion = agreeing(written(made(), tmp_path), *shapes)
     assert [info.shape for info in conversion.outputs] == expected
     is_parted = any(isinstance(part, HostPart) for part in conversion.parts)
-    assert is_parted == (made is in_parts)
+    assert is_parted == (made in (in_parts, divided))
 
 
 def refusal(path: Path, *shape: str) -> str:

@@ -13,9 +13,11 @@ from ai_edge_litert import interpreter as litert
 from ai_edge_litert import schema_py_generated as schema
 
 from halyard.errors import HalyardError
+from halyard.model.input_ranges import Range, drawn
 from halyard.model.shapes import Declared, Shapes, closed
 from halyard.tflite.graph import made, packed
 from halyard.tflite.reading.file import File, Tensor
+from halyard.tflite.reading.input_ranges import ranges_of
 
 # Of an input: more than any model's.
 _MAX_INPUT_BYTES = 2**30
@@ -88,9 +90,10 @@ def _shapes(interpreter: Any, file: File) -> _Found:
 def _after_runs(interpreter: Any, file: File) -> _Found:
     """Some shapes are computed while the model runs. Those that are others when it runs on other
     values depend on these, and are not known: an extent of -1 says so."""
+    legal = ranges_of(file.graphs[0])
     runs = []
-    for most in (1.0, 0.0):
-        _fill(interpreter, most)
+    for share in (1.0, 0.0):
+        _fill(interpreter, file, legal, share)
         interpreter.invoke()
         runs.append(_shapes(interpreter, file))
     first, second = runs
@@ -99,12 +102,18 @@ def _after_runs(interpreter: Any, file: File) -> _Found:
     }
 
 
-def _fill(interpreter: Any, most: float) -> None:
-    """Whole numbers are 0, which is an index into anything."""
+def _fill(interpreter: Any, file: File, legal: Mapping[str, Range], share: float) -> None:
+    """With so much of what inputs may be: from the least on."""
     random = np.random.default_rng(0)
-    for detail in interpreter.get_input_details():
-        values = random.uniform(0, most, detail["shape"])
-        interpreter.set_tensor(detail["index"], values.astype(detail["dtype"]))
+    graph = file.graphs[0]
+    for detail, index in zip(interpreter.get_input_details(), graph.inputs, strict=True):
+        wanted = legal.get(graph.tensors[index].name)
+        if wanted is None:
+            values = random.uniform(0, share, detail["shape"]).astype(detail["dtype"])
+        else:
+            some = Range(wanted.first, wanted.first + int(share * (wanted.last - wanted.first)))
+            values = drawn(np.dtype(detail["dtype"]), detail["shape"], random, some)
+        interpreter.set_tensor(detail["index"], values)
 
 
 def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
