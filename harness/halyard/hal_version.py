@@ -116,7 +116,10 @@ def lowest_versions(models: Sequence[pb.Model]) -> list[pb.HalVersion]:
 
 
 def lowest_version(model: pb.Model) -> pb.HalVersion:
-    """The same of one model. HalyardError, with the driver's reason, if it is valid in none."""
+    """The same of one model. HalyardError, with the driver's reason, if it is valid in none. What
+    the host runs as a whole leaves a model of nothing, which any can carry."""
+    if not model.main.operands:
+        return ALL[0]
     [result] = verdicts([model])
     if result.hal_version == pb.HAL_VERSION_UNSPECIFIED:
         raise HalyardError(

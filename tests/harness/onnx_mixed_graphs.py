@@ -39,6 +39,8 @@ ELEMENTS: Mapping[str, int] = {
     "?": TensorProto.BOOL,
 }
 _MOST_ELEMENTS = 512
+# Behind these a declaration is all that there is.
+_UNINFERRED = ("Compress", "ConcatFromSequence", "Gelu", "If", "Loop", "NonZero", "SampleOp")
 _OPSETS = (13, 17, 18, 21)
 
 
@@ -606,7 +608,9 @@ def generate(seed: int, number: int) -> MixedGraph:
         for each in d.values
         if each.name not in d.inputs and each not in ends and d.chance(0.3)
     ]
-    noted = [_mistaken(d, each) for each in noted if each.HasField("type")]
+    noted = [each for each in noted if each.HasField("type")]
+    if not any(node.op_type in _UNINFERRED for node in d.nodes):
+        noted = [_mistaken(d, each) for each in noted]
     outputs = [_declaration(d, each) for each in ends]
     graph = helper.make_graph(d.nodes, "mixed", infos, outputs, held, value_info=noted)
     imports = [helper.make_opsetid("", d.opset), helper.make_opsetid("com.microsoft", 1)]

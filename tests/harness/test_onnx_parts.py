@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from halyard import onnx
+from halyard.cli import cli
 from halyard.devices import open_device
 from halyard.engines.halyard import HalyardDevice
 from halyard.errors import HalyardError
@@ -365,6 +367,18 @@ def test_a_model_in_parts_is_measured(tmp_path: Path) -> None:
         assert measurement.problems == []
         assert measurement.result.pieces == parts
         assert len(measurement.differences or []) == len(subject.conversion.outputs)
+
+
+def test_the_command_runs_what_nnapi_runs_nothing_of(tmp_path: Path) -> None:
+    g = Graph()
+    _, path = read(g.model(g.op("NonZero", g.input("x", (3, 4)))), tmp_path)
+    document = tmp_path / "run.json"
+    words = ["run", str(path), "--device", "host", "--json", str(document)]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    assert "(1 NonZero)" in " ".join(done.output.split())
+    assert "with ONNX Runtime: NonZero_1: max error 0" in done.output
+    assert document.is_file()
 
 
 # ---- graphs inside ------------------------------------------------------------------------------

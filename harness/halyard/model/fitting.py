@@ -16,7 +16,7 @@ def fitted(values: Array, info: TensorInfo) -> Array:
     if not info.is_open and values.size != np.prod(info.shape, dtype=np.int64):
         raise HalyardError(
             f"{info.name}: {list(values.shape)} came, and {list(info.shape)} is what it is for: "
-            "its shape depends on values"
+            "its shape depends on values, or is not the one that the file declares"
         )
     converted = values.astype(info.dtype)
     if info.dtype.kind in "iu" and not np.array_equal(converted, values):
