@@ -464,6 +464,15 @@ def test_softmax_of_constants_before_operator_set_13_is_as_well(tmp_path: Path) 
     check(Case(11, build, [x], expected), tmp_path)
 
 
+def test_constants_lose_the_dimensions_that_an_old_squeeze_names(tmp_path: Path) -> None:
+    held, x = floats(1, 3, 1), floats(2, 1, 3, seed=1)
+
+    def build(g: Graph) -> str:
+        return g.op("Add", image(g, x), g.op("Squeeze", g.constant(held), axes=[2]))
+
+    check(Case(11, build, [x], x + held[:, :, 0]), tmp_path)
+
+
 # ---- reductions of nothing ----------------------------------------------------------------------
 
 REDUCED: dict[str, Callable[[Array], Array]] = {
@@ -618,6 +627,34 @@ def test_exponent_of_one_element_may_have_more_dimensions(value: float, tmp_path
     check(Case(13, build, [x], np.power(x, [[value]])), tmp_path)
 
 
+def test_exponent_may_give_an_image_a_fifth_dimension(tmp_path: Path) -> None:
+    x = np.abs(floats(1, 2, 3, 3)) + 0.5
+
+    def build(g: Graph) -> str:
+        identity = g.constant(np.eye(2)[:, :, None, None])
+        y = g.op("Pow", g.op("Conv", image(g, x), identity), g.constant(np.full((1,) * 5, 3.0)))
+        return g.op("Reshape", y, g.ints(-1))
+
+    check(Case(13, build, [x], (x**3).reshape(-1)), tmp_path)
+
+
+def test_operator_that_is_not_understood_is_not_taken_in_by_others(tmp_path: Path) -> None:
+    """A sum of bytes would quantise its result in a way that the file does not say."""
+
+    def build(g: Graph) -> str:
+        x = g.requantized(g.input("x", (2, 3)), 0.02, 3, "i1")
+        scale, zero_point = g.constant(0.05), g.constant(3, "i1")
+        total = g.op("Add", x, x)
+        half = TensorProto.FLOAT16
+        whole = g.op("QuantizeLinear", total, scale, zero_point, precision=half)
+        return g.op("DequantizeLinear", whole, scale, zero_point)
+
+    conversion, _ = conversion_of(Case(23, build, []), tmp_path)
+    assert [each.reason for each in conversion.unmapped] == [
+        "its precision is 10, and 0 or 1 is understood"
+    ]
+
+
 # ---- whole numbers ------------------------------------------------------------------------------
 
 
@@ -687,6 +724,14 @@ def test_what_reads_int64_beyond_32_bits_is_left_to_the_host_as_well(tmp_path: P
         return g.op("Reshape", wide, g.ints(3, 1))
 
     case = Case(13, build, [WIDE], (WIDE * 2)[:, None], mapped=False)
+    assert len(check(case, tmp_path).unmapped) == 2
+
+
+def test_reals_of_int64_beyond_32_bits_are_the_hosts(tmp_path: Path) -> None:
+    def build(g: Graph) -> str:
+        return g.op("Cast", g.op("Mul", g.input("x", (3,), INT64), g.ints(2)), to=TensorProto.FLOAT)
+
+    case = Case(13, build, [WIDE], (WIDE * 2).astype("f4"), mapped=False)
     assert len(check(case, tmp_path).unmapped) == 2
 
 

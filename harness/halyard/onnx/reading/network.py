@@ -218,11 +218,15 @@ def _array(tensor: TensorProto) -> Array:
 
 
 def _hold(network: Network, name: str, values: Array) -> None:
+    kind = _type_of(values)
     network.constants[name] = values
-    element = helper.np_dtype_to_tensor_dtype(values.dtype)
-    network.protos[name] = helper.make_tensor_type_proto(element, values.shape)
+    network.protos[name] = helper.make_tensor_type_proto(kind.element, kind.shape)
     network.certain.add(name)
-    network.types[name] = ValueType(element, values.shape)
+    network.types[name] = kind
+
+
+def _type_of(values: Array) -> ValueType:
+    return ValueType(helper.np_dtype_to_tensor_dtype(values.dtype), values.shape)
 
 
 def _note(network: Network, name: str, proto: TypeProto) -> None:
@@ -348,9 +352,13 @@ def _fold(network: Network, node: Node) -> None:
         results = evaluated(node.proto, node.opset, [network.constants[name] for name in names])
     except NotExpressible:
         return
-    for name, values in zip(node.outputs, results, strict=False):
-        if name:
-            _hold(network, name, values)
+    written = [each for each in zip(node.outputs, results, strict=False) if each[0]]
+    # The reference does not know all versions of all operators.
+    for name, values in written:
+        if name in network.certain and network.types.get(name) != _type_of(values):
+            return
+    for name, values in written:
+        _hold(network, name, values)
 
 
 def _drop_the_dead(network: Network) -> None:
