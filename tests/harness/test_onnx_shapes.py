@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto, helper
 from halyard import onnx
 from halyard.cli import cli
 from halyard.errors import HalyardError
-from halyard.model import Conversion
+from halyard.model import Conversion, HostPart
 from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import OpenDimensions, Shapes
 from tests.harness.on_parts import problems
@@ -265,3 +265,19 @@ def test_settings_may_have_the_shapes(file: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     assert json.loads(out.read_text())["inputs"][1]["shape"] == [2, 5]
+
+
+def test_a_branch_that_is_not_taken_may_contradict_the_shapes(tmp_path: Path) -> None:
+    """As of a model for two rates: a branch for frames of 6, and one for frames of 8."""
+    g = Graph()
+    x = g.input("x", ("n", "frame"))
+    rate = g.op("ReduceMax", g.op("Abs", x), keepdims=0)
+    branches = {}
+    for name, length in (("then_branch", 8), ("else_branch", 6)):
+        product = helper.make_node("MatMul", [x, g.weights(length, 2)], [f"{name}/y"])
+        output = helper.make_empty_tensor_value_info(f"{name}/y")
+        branches[name] = helper.make_graph([product], name, [], [output])
+    y = g.op("If", g.op("Greater", rate, g.constant(100.0)), **branches)
+    conversion, path = read(g.model(g.op("Neg", g.op("Identity", y))), tmp_path, "1,6")
+    assert any(isinstance(part, HostPart) for part in conversion.parts)
+    assert problems(conversion, path) == []
