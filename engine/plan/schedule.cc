@@ -3,12 +3,15 @@
 #include "engine/plan/schedule.h"
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "engine/base/checksum.h"
 #include "engine/graph/verifier.h"
 #include "engine/plan/constant_store.h"
 #include "engine/plan/partition.h"
@@ -56,6 +59,62 @@ class SlotTable {
     std::vector<Slot> mSlots;
 };
 
+// As much of a constant's begin and end tells most from each other.
+constexpr size_t kEnd = 256;
+// What is compared at once.
+constexpr size_t kComparedBytes = size_t{1} << 20;
+
+Result<bool> areEqual(std::span<const uint8_t> a, std::span<const uint8_t> b,
+                      const Checkpoint& checkpoint) {
+    for (size_t at = 0; at < a.size(); at += kComparedBytes) {
+        HALYARD_RETURN_IF_ERROR(checkpoint.check("while constants were compared"));
+        if (std::memcmp(a.data() + at, b.data() + at, std::min(kComparedBytes, a.size() - at)) !=
+            0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Lets constants that hold the same bytes lie in the same memory, so that what is made of them is
+// made once: converters write one as often as it is read, and a bias of zeros for each layer that
+// has none. Each is compared with one other at most, the last that is as long and begins and ends
+// alike, so that this takes no longer than reading them.
+Status shareConstants(Graph& graph, const Checkpoint& checkpoint) {
+    struct Kind {
+        size_t size = 0;
+        size_t alignment = 0;
+        bool shared = false;  // a client may write to it
+        uint64_t ends = 0;
+        auto operator<=>(const Kind&) const = default;
+    };
+    std::map<Kind, const ConstantData*> last;
+    for (TensorId id = 0; id < graph.tensors().size(); ++id) {
+        const ConstantData& constant = graph.tensor(id).constant;
+        const std::span<const uint8_t> bytes = constant.bytes;
+        if (constant.owner == nullptr || bytes.empty()) {
+            continue;
+        }
+        Checksum ends;
+        ends.add(bytes.first(std::min(bytes.size(), kEnd)));
+        ends.add(bytes.last(std::min(bytes.size(), kEnd)));
+        const ConstantData*& alike = last[{.size = bytes.size(),
+                                           .alignment = elementSize(graph.tensor(id).type.type),
+                                           .shared = constant.shared,
+                                           .ends = ends.value()}];
+        bool isSame = false;
+        if (alike != nullptr && alike->bytes.data() != bytes.data()) {
+            HALYARD_ASSIGN_OR_RETURN(isSame, areEqual(alike->bytes, bytes, checkpoint));
+        }
+        if (isSame) {
+            graph.replaceConstant(id, *alike);
+        } else {
+            alike = &graph.tensor(id).constant;
+        }
+    }
+    return {};
+}
+
 class ScheduleCompiler {
   public:
     ScheduleCompiler(std::shared_ptr<Graph> graph, const Assignment& assignment,
@@ -75,6 +134,7 @@ class ScheduleCompiler {
 
     Result<Schedule> compile() {
         if (mArguments.numbers != nullptr) {
+            HALYARD_RETURN_IF_ERROR(shareConstants(*mGraph, mArguments.checkpoint));
             mArguments.numbers->number(*mGraph);
         }
         for (const TensorId input : mGraph->inputs()) {

@@ -166,10 +166,19 @@ Status GpuPiece::finish(const PieceResources& resources) {
     mParts->blobs = resources.blobs;
     mParts->deviceMemory = resources.deviceMemory;
     size_t bytes = 0;
+    // Tensors that are one constant in the store are one on the device. What has no elements may
+    // lie where another begins.
+    std::map<std::pair<size_t, size_t>, size_t> placeOf;  // by offset and size in the store
+    std::vector<std::pair<size_t, PackedConstant>> copied;
     for (const auto& [local, constant] : mParts->constants) {
-        mParts->places[local] = bytes;
-        bytes +=
-                (constant.bytes + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
+        const auto [place, isNew] =
+                placeOf.emplace(std::pair(constant.offset, constant.bytes), bytes);
+        mParts->places[local] = place->second;
+        if (isNew) {
+            copied.emplace_back(bytes, constant);
+            bytes += (constant.bytes + kConstantAlignment - 1) / kConstantAlignment *
+                     kConstantAlignment;
+        }
     }
     if (mParts->constants.empty()) {
         return {};
@@ -179,10 +188,10 @@ Status GpuPiece::finish(const PieceResources& resources) {
                              ChargedBuffer::allocate(memory, std::max(bytes, kConstantAlignment),
                                                      resources.deviceMemory));
     return memory.withQueue([&](GpuQueue& queue) -> Status {
-        for (const auto& [local, constant] : mParts->constants) {
-            HALYARD_RETURN_IF_ERROR(queue.copyIn(
-                    {.buffer = mParts->uploaded.get(), .offset = mParts->places[local]},
-                    constant.in(resources.constants), resources.checkpoint));
+        for (const auto& [place, constant] : copied) {
+            HALYARD_RETURN_IF_ERROR(
+                    queue.copyIn({.buffer = mParts->uploaded.get(), .offset = place},
+                                 constant.in(resources.constants), resources.checkpoint));
         }
         return {};
     });
