@@ -344,6 +344,10 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, vo
         case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
             number = 1024;
             break;
+        case CL_DEVICE_LOCAL_MEM_SIZE:
+            /* Enough for tiles, as GPUs have it. */
+            number = 48 << 10;
+            break;
         case CL_DEVICE_GLOBAL_MEM_SIZE:
         case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
             number = 1ul << 30;
