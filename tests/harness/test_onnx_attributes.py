@@ -620,6 +620,18 @@ def test_layer_normalization_of_five_dimensions_weighs_each_element(tmp_path: Pa
     check(Case(17, build, [x.reshape(2, 12)], expected.reshape(2, 12)), tmp_path)
 
 
+def test_dimension_that_is_left_away_is_the_reason(tmp_path: Path) -> None:
+    def build(g: Graph) -> str:
+        five = g.op("Reshape", g.input("x", (2, 12)), g.ints(1, 2, 3, 2, 2))
+        return g.op("Reshape", g.op("Softmax", five, axis=0), g.ints(2, 12))
+
+    x = floats(2, 12)
+    conversion = check(Case(17, build, [x], np.ones((2, 12), "f4"), mapped=False), tmp_path)
+    assert "it works along dimension 0 of 5, which is of one and left away: NNAPI takes 4" in [
+        each.reason for each in conversion.unmapped
+    ]
+
+
 @pytest.mark.parametrize("value", [2.0, 0.5, 3.0])
 def test_exponent_of_one_element_may_have_more_dimensions(value: float, tmp_path: Path) -> None:
     x = np.array([0.5, 2, 3, 0.25], "f4")

@@ -124,7 +124,10 @@ class Mapper:
         """Of the operand."""
         rank, kept = len(self.shape(name)), self.kept(name)
         if axis % max(rank, 1) not in kept:
-            raise NotExpressible(f"it works along dimension {axis} of {rank}, and NNAPI has 4")
+            raise NotExpressible(
+                f"it works along dimension {axis} of {rank}, which is of one and left away: NNAPI "
+                f"takes {MAX_RANK}"
+            )
         place = kept.index(axis % rank)
         if layout is PLAIN:
             return place
