@@ -12,10 +12,11 @@ from halyard.compare import compare_all, disagreements
 from halyard.driver_options import DriverOptions
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.litert import LiteRt
-from halyard.engines.original import fitted, original_inputs, run_file
+from halyard.engines.original import original_inputs, run_file
 from halyard.engines.workload import Workload
 from halyard.hal_version import lowest_version
 from halyard.model import Array, Conversion, RunnableModel, operation_name
+from halyard.model.fitting import fitted
 from tests.harness.tflite_file import GraphFile
 
 RANDOM = np.random.default_rng(7)
