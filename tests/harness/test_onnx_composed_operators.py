@@ -115,6 +115,12 @@ CASES: dict[str, Build] = {
     "gather_nd_elements": lambda g: g.op(
         "GatherND", x(g, 2, 3), g.constant([[[0, 1]], [[-1, -3]]], "i8")),
     "gather_nd_rows": lambda g: g.op("GatherND", x(g, 2, 3, 4), g.constant([[1], [0]], "i8")),
+    "pad_by_the_edge": lambda g: g.op("Pad", image(g), g.ints(0, 1, 2, 0, 0, 0, 1, 3), mode="edge"),
+    "pad_by_the_edge_and_less": lambda g: g.op(
+        "Pad", x(g, 4, 5), g.ints(-1, 2, 0, -3), mode="edge"),
+    "pad_whole_numbers_by_the_edge": lambda g: g.op(
+        "Pad", x(g, 4, 5, kind=TensorProto.INT32), g.ints(1, 0, 0, 2), mode="edge"),
+    "pad_by_nothing": lambda g: g.op("Pad", x(g, 4, 5), g.ints(0, 0, 0, 0), mode="edge"),
     "concat_with_nothing": lambda g: g.op(
         "Concat", x(g, 2, 3), g.constant(np.zeros((0, 3))), axis=0),
     "gather_nd_one": lambda g: g.op("GatherND", x(g, 2, 3), g.ints(1, -1)),
@@ -184,6 +190,10 @@ VERSIONS: dict[str, tuple[int, Build]] = {
     "dropout": (7, CASES["dropout_with_a_mask"]),
     "dropout_of_10": (10, CASES["dropout_with_a_mask"]),
     "gather_nd": (11, CASES["gather_nd"]),
+    "pad_by_wrapping": (
+        19, lambda g: g.op("Pad", x(g, 3, 4), g.ints(1, 2, 2, 5), mode="wrap")),
+    "pad_by_the_edge_of_axes": (
+        18, lambda g: g.op("Pad", x(g, 3, 4), g.ints(2, 1), "", g.ints(-1), mode="edge")),
     "is_inf": (20, lambda g: real(g, g.op("IsInf", x(g, 2, 3), detect_negative=0))),
     "is_nan": (20, CASES["is_nan"]),
     "is_nan_of_9": (9, CASES["is_nan"]),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -243,7 +243,7 @@ def _from_the_front(mapper: Mapper, name: str, numbers: int, extent: int) -> int
 
 def pad(mapper: Mapper, node: Node) -> None:
     data, mode = node.input(0), node.word("mode", "constant")
-    if mode not in ("constant", "reflect"):
+    if mode not in ("constant", "edge", "reflect", "wrap"):
         raise NotExpressible(f"it pads in mode {mode}")
     shape = mapper.shape(data)
     if node.opset >= 11:
@@ -255,9 +255,11 @@ def pad(mapper: Mapper, node: Node) -> None:
     else:
         amounts, value, axes = node.integers("pads"), node.real("value", 0.0), []
     axes = axes or list(range(len(shape)))
-    if min(amounts, default=0) < 0:
+    gathers = mode in _PLACES
+    if min(amounts, default=0) < 0 and not gathers:
         raise NotExpressible("it takes away, by negative padding")
-    plan = mapper.plan(node, [data], quantizes=mode == "constant" and value == 0.0, fits=unchanged)
+    quantizes = gathers or (mode == "constant" and value == 0.0)
+    plan = mapper.plan(node, [data], quantizes=quantizes, fits=unchanged)
     mapper.absorb(node, plan)
     layout = mapper.layout_of(plan.inputs)
     source = mapper.operand(plan.inputs[0], layout)
@@ -266,6 +268,9 @@ def pad(mapper: Mapper, node: Node) -> None:
         before, after = amounts[place], amounts[place + len(axes)]
         if before or after:
             pairs[mapper.axis(data, axis, layout)] = before, after
+    if gathers:
+        mapper.define_as(plan.output, _padded_by_places(mapper, source, pairs, mode), layout)
+        return
     table = mapper.builder.constant("", TensorType(_INT32, pairs.shape), pairs)
     if mode == "reflect":
         how = mapper.builder.int32(0)
@@ -276,6 +281,26 @@ def pad(mapper: Mapper, node: Node) -> None:
         mapper.require_real(data)
         inputs = [source, table, mapper.real(value, source)]
         mapper.define(plan.output, pb.OPERATION_TYPE_PAD_V2, inputs, layout)
+
+
+# Where what is padded comes from, of places from before the first element to behind the last.
+_PLACES: Mapping[str, Callable[[Array, int], Array]] = {
+    "edge": lambda places, extent: places.clip(0, extent - 1),
+    "wrap": lambda places, extent: places % extent,
+}
+
+
+def _padded_by_places(mapper: Mapper, source: int, pairs: Array, mode: str) -> int:
+    """Along one dimension after the other."""
+    for axis, (before, after) in enumerate(pairs.tolist()):
+        dims = list(mapper.builder.operand(source).dimensions)
+        places = np.arange(-before, dims[axis] + after)
+        if before or after:
+            numbers = mapper.builder.vector("", _PLACES[mode](places, dims[axis]).tolist())
+            dims[axis] = len(places)
+            inputs = [source, mapper.builder.int32(axis), numbers]
+            source = mapper.step(pb.OPERATION_TYPE_GATHER, inputs, dims)
+    return source
 
 
 def tile(mapper: Mapper, node: Node) -> None:
