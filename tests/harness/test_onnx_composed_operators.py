@@ -403,19 +403,26 @@ MICROSOFT = {
 }
 
 
+@pytest.mark.parametrize("says", ["nothing", "the shape", "another shape"])
 @pytest.mark.parametrize("name", MICROSOFT)
-def test_operators_of_onnx_runtime_agree(name: str, tmp_path: Path) -> None:
-    """Whose shapes the file says, as its optimiser does: onnx knows nothing of them."""
+def test_operators_of_onnx_runtime_agree(name: str, says: str, tmp_path: Path) -> None:
+    """Whatever the file says of their shapes, of which onnx knows nothing."""
     g = MICROSOFT[name]
     end = helper.make_empty_tensor_value_info("y")
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     graph = helper.make_graph(g.nodes, "model", g.inputs, [end], g.constants)
+    # Behind it, so that its own output is none of the graph's.
+    graph.node.append(helper.make_node("Relu", ["y"], ["z"]))
+    graph.output[0].name = "z"
     model = helper.make_model(graph, ir_version=8, opset_imports=opsets)
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
     [wanted] = session.get_outputs()
-    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", F, wanted.shape))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("z", F, wanted.shape))
+    if says != "nothing":
+        shape = wanted.shape if says == "the shape" else [7, *wanted.shape[1:]]
+        model.graph.value_info.append(helper.make_tensor_value_info("y", F, shape))
     path = tmp_path / "model.onnx"
     path.write_bytes(model.SerializeToString())
     conversion = onnx.read_conversion(path.read_bytes(), path)

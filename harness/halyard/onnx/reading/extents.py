@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from onnx import NodeProto, TypeProto, helper
 
 # From this operator set on the schemas say that a window which would start in the padding at the
@@ -35,6 +36,31 @@ def corrected(
     if node.op_type == "GatherND":
         return {name: _gathered(node, types, proto) for name, proto in found.items()}
     return found
+
+
+def of_onnx_runtime(node: NodeProto, types: Mapping[str, TypeProto]) -> Mapping[str, TypeProto]:
+    """Of operators of its own that are mapped, of which onnx has no schema."""
+    if node.domain != "com.microsoft" or any(name not in types for name in node.input):
+        return {}
+    given = [types[name] for name in node.input]
+    if node.op_type in ("Gelu", "QuickGelu"):
+        return {node.output[0]: given[0]}
+    dims = [each.tensor_type.shape.dim for each in given]
+    if node.op_type != "FusedMatMul" or not all(
+        each.HasField("dim_value") for extents in dims for each in extents
+    ):
+        return {}
+    a, b = ([each.dim_value for each in extents] for extents in dims)
+    if min(len(a), len(b)) < 2:
+        return {}
+    turned = [bool(_integers(node, name, [0])[0]) for name in ("transA", "transB")]
+    try:
+        outer = np.broadcast_shapes(tuple(a[:-2]), tuple(b[:-2]))
+    except ValueError:
+        return {}
+    shape = [*outer, a[-1 if turned[0] else -2], b[-2 if turned[1] else -1]]
+    kind = given[0].tensor_type.elem_type
+    return {node.output[0]: helper.make_tensor_type_proto(kind, shape)}
 
 
 def _gathered(node: NodeProto, types: Mapping[str, TypeProto], given: TypeProto) -> TypeProto:

@@ -38,7 +38,7 @@ def inferred(
         version = extents.version_to_infer_by(node, opset)
         schema = defs.get_schema(node.op_type, version, node.domain)
     except defs.SchemaError:
-        return _NOTHING
+        return extents.of_onnx_runtime(node, types)
     found = _NOTHING if has_graphs else _by_schema(schema, node, imports, types, constants)
     # Which the package's own stubs leave out.
     attributes = ("has_function", "has_context_dependent_function")
