@@ -102,3 +102,18 @@ def test_operator_without_a_mapping_says_why_and_runs_on_the_host(
     inputs = inputs_for(conversion.inputs)
     for wanted, found in zip(original(path, inputs), converted(conversion, inputs), strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_follows_a_window_larger_than_its_image_says_what_it_would_have(
+    tmp_path: Path,
+) -> None:
+    """Of which nobody runs the whole."""
+    g = Graph(3)
+    y = g.op("Conv", g.input("x", (1, 2, 2, 2)), g.weights(3, 2, 5, 5))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(g.model(g.op("Relu", y)).SerializeToString())
+    conversion = onnx.read_conversion(path.read_bytes(), path)
+    assert [each.reason for each in conversion.unmapped] == [
+        "its window is larger than its image",
+        f"{y!r} would have the dimensions [1, 3, -2, -2]",
+    ]

@@ -164,6 +164,8 @@ class Mapper:
     def tensor_type(self, name: str, layout: Layout = PLAIN) -> TensorType:
         element = self.network.type(name).element
         dims = self.dims(name)
+        if min(dims) < 0:
+            raise NotExpressible(f"{name!r} would have the dimensions {list(dims)}")
         if 0 in dims:
             raise NotExpressible(f"{name!r} has no elements")
         if math.prod(dims) * 4 > MAX_VALUE_BYTES:
