@@ -116,7 +116,9 @@ def divided() -> Made:
     quotient, rows = graph.tensor((2, 3), "int32"), graph.tensor((2, 3, 4))
     graph.add("FLOOR_DIV", [above, below], [quotient], "FloorDivOptions")
     graph.add("GATHER", [graph.constant(weights(9, 4)), above], [rows], "GatherOptions")
-    return graph, [quotient, rows]
+    one, other, whole = graph.input((2, 3)), graph.input((2, 3)), graph.tensor((2, 3))
+    graph.add("FLOOR_DIV", [one, other], [whole], "FloorDivOptions")
+    return graph, [quotient, rows, whole]
 
 
 def in_parts() -> Made:
@@ -154,7 +156,7 @@ def branching() -> Made:
         (any_image, ["1,6,6,3"], [(1, 5), (1, 3, 3, 4)]),
         (flattened, ["5,3,4"], [(5, 12)]),
         (doubled, ["1,5,2,1"], [(1, 10, 4, 1)]),
-        (divided, ["t0=5,3", "t1=5,3"], [(5, 3), (5, 3, 4)]),
+        (divided, ["t0=5,3", "t1=5,3"], [(5, 3), (5, 3, 4), (2, 3)]),
         (in_parts, ["t0=3,4", "t1=3,4"], [(3, 4)]),
         (in_parts, ["t0=3,4"], [(3, 4)]),
         (branching, ["t0=4,2"], [(4, 2)]),

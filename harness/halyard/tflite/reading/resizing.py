@@ -92,26 +92,28 @@ def _after_runs(interpreter: Any, file: File) -> _Found:
     values depend on these, and are not known: an extent of -1 says so."""
     legal = ranges_of(file.graphs[0])
     runs = []
-    for share in (1.0, 0.0):
-        _fill(interpreter, file, legal, share)
+    for first in (True, False):
+        _fill(interpreter, file, legal, first=first)
         interpreter.invoke()
         runs.append(_shapes(interpreter, file))
-    first, second = runs
-    return {
-        key: shape if second[key] == shape else (-1,) * len(shape) for key, shape in first.items()
-    }
+    one, other = runs
+    return {key: shape if other[key] == shape else (-1,) * len(shape) for key, shape in one.items()}
 
 
-def _fill(interpreter: Any, file: File, legal: Mapping[str, Range], share: float) -> None:
-    """With so much of what inputs may be: from the least on."""
+def _fill(interpreter: Any, file: File, legal: Mapping[str, Range], *, first: bool) -> None:
+    """With two kinds of what inputs may be, neither of which has a real 0 to divide by."""
     random = np.random.default_rng(0)
     graph = file.graphs[0]
     for detail, index in zip(interpreter.get_input_details(), graph.inputs, strict=True):
         wanted = legal.get(graph.tensors[index].name)
         if wanted is None:
-            values = random.uniform(0, share, detail["shape"]).astype(detail["dtype"])
+            ends = (0.01, 1.0) if first else (-100.0, -1.0)
+            real = random.uniform(*ends, detail["shape"])
+            values = (real if np.dtype(detail["dtype"]).kind == "f" else real > 0).astype(
+                detail["dtype"]
+            )
         else:
-            some = Range(wanted.first, wanted.first + int(share * (wanted.last - wanted.first)))
+            some = wanted if first else Range(wanted.first, wanted.first)
             values = drawn(np.dtype(detail["dtype"]), detail["shape"], random, some)
         interpreter.set_tensor(detail["index"], values)
 
