@@ -5,6 +5,7 @@ right."""
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,14 @@ from halyard.devices import open_device
 from halyard.engines.halyard import HalyardDevice
 from halyard.errors import HalyardError
 from halyard.measurement import measure
-from halyard.model import Conversion, NnapiPart
+from halyard.model import Conversion, NnapiPart, TensorType
+from halyard.onnx.reading.mapper import PLAIN, Mapper
+from halyard.onnx.reading.network import Node
+from halyard.onnx.reading.operators import OPERATORS
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from halyard.subject import FileSubject
-from tests.harness.on_parts import converted, problems
+from tests.harness.on_parts import converted, inputs_for, original, problems
 from tests.harness.onnx_models import Graph
 
 pytest.importorskip("onnxruntime")
@@ -308,6 +312,15 @@ def other_ways_of_loops() -> ModelProto:
     return g.model(g.op("Exp", last), g.op("Neg", maybe))
 
 
+def sequences_that_wait() -> ModelProto:
+    """One is made before NNAPI has its turn, and read after it: both are in one part."""
+    g = Graph()
+    x = g.op("Relu", g.input("x", (4, 3)))
+    rows = g.op("SequenceConstruct", x)
+    late = g.op("Neg", g.op("Atan", x))
+    return g.model(g.op("ConcatFromSequence", g.op("SequenceInsert", rows, late), axis=0))
+
+
 def out_of_order() -> ModelProto:
     g = Graph()
     y = g.op("Neg", g.op("Atan", g.op("Relu", g.input("x", (2, 3)))))
@@ -332,6 +345,7 @@ ENDED: dict[str, Callable[[], ModelProto]] = {
         sequences,
         texts,
         other_ways_of_loops,
+        sequences_that_wait,
         out_of_order,
     )
 }
@@ -343,6 +357,21 @@ def test_what_can_not_be_expressed_runs_on_the_host(name: str, seed: int, tmp_pa
     conversion, path = read(ENDED[name](), tmp_path)
     assert "NNAPI" in sides(conversion)
     assert problems(conversion, path, seed) == []
+
+
+def test_what_lies_between_is_the_hosts_too(tmp_path: Path) -> None:
+    """NNAPI could run the Exp, but the text before and behind it can't cross."""
+    g = Graph(opset=19)
+    x = g.op("Relu", g.input("x", (3,)))
+    text = g.op("Cast", x, to=TensorProto.STRING)
+    power = g.op("Exp", g.op("Cast", text, to=FLOAT))
+    same = g.op("Equal", text, g.op("Cast", power, to=TensorProto.STRING))
+    conversion, path = read(g.model(same, g.op("Neg", power)), tmp_path)
+    assert sides(conversion) == ["NNAPI", "host", "NNAPI"]
+    assert "3 Exp 'Exp_4': it lies between operators that 'Cast_2' ties together" in reasons(
+        conversion
+    )
+    assert problems(conversion, path) == []
 
 
 def test_what_is_behind_an_unknown_shape_says_so(tmp_path: Path) -> None:
@@ -549,6 +578,28 @@ def test_a_declared_shape_that_is_not_so_does_not_count(
     assert problems(conversion, path) == []
 
 
+def test_a_declared_shape_that_is_not_so_is_not_asked_for(tmp_path: Path) -> None:
+    """Of a value that goes from one host part to another, where nobody else knows it."""
+    g = Graph()
+    x = g.op("Relu", g.input("x", (2, 3)))
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Add", ["v", x], ["w"]), helper.make_node("Identity", ["go"], ["on"])],
+        "body",
+        [info("i", INT64, []), info("go", BOOL, []), info("v", FLOAT, [2, 3])],
+        [info("on", BOOL, []), info("w", FLOAT, [2, 3])],
+    )
+    y = g.op("Loop", g.constant(3, "i8"), g.constant(True, "?"), x, body=body)
+    z = g.op("Neg", g.op("Atan", x))
+    model = g.model(g.op("Einsum", y, z, equation="ij,kl->"))
+    model.graph.value_info.append(info(y, FLOAT, [7, 3]))
+    conversion, path = read(model, tmp_path)
+    assert sides(conversion) == ["NNAPI", "host", "NNAPI", "host"]
+    [given] = inputs_for(conversion.inputs)
+    [[wanted], [found]] = original(path, [given]), converted(conversion, [given])
+    assert np.allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
 # ---- what only preparing finds ------------------------------------------------------------------
 
 
@@ -590,3 +641,36 @@ def test_what_does_not_prepare_is_the_hosts(
 ) -> None:
     conversion, path = read(model(), tmp_path)
     assert problems(conversion, path) == []
+
+
+def test_a_mapping_that_is_wrong_is_the_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the driver does not prepare, all at once and with its reasons."""
+
+    def wrong(mapper: Mapper, node: Node) -> None:
+        source = mapper.operand(node.input(0))
+        made = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (1, 7))
+        index = mapper.builder.operation(pb.OPERATION_TYPE_TANH, [source], "wrong", made)
+        mapper.hold(node.outputs[0], PLAIN, index)
+
+    monkeypatch.setitem(OPERATORS, "Tanh", replace(OPERATORS["Tanh"], handler=wrong))
+    g = Graph()
+    x = g.op("Relu", g.input("x", (2, 3)))
+    conversion, path = read(g.model(g.op("Exp", g.op("Tanh", x)), g.op("Tanh", "x")), tmp_path)
+    start = "NNAPI's TANH: output 0: shape "
+    assert [each.partition("contradicts")[0] for each in reasons(conversion)] == [
+        f"1 Tanh 'Tanh_2': {start}[1, 7] ",
+        f"3 Tanh 'Tanh_4': {start}[1, 7] ",
+    ]
+    assert problems(conversion, path) == []
+
+
+@pytest.mark.parametrize("operator", ["Erf", "Gelu"])
+def test_of_zero_in_float16_is_zero(operator: str, tmp_path: Path) -> None:
+    g = Graph(opset=20)
+    conversion, _ = read(g.model(g.op(operator, g.input("x", (3,), HALF))), tmp_path)
+    assert reasons(conversion) == []
+    [found] = converted(conversion, [np.array([0, -0.0, 4], "f2")])
+    assert found[:2].tolist() == [0, 0]
+    assert abs(found[2] - (1 if operator == "Erf" else 4)) < 0.01

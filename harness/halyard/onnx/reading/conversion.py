@@ -260,8 +260,16 @@ class _Reading:
                 if number == WHOLE:
                     raise NotExpressible(reason)
                 reasons.setdefault(origins[number], reason)
+        # What reads from another one may be right as soon as that is the host's.
+        first = {key: reasons[key] for key in reasons if not self._rests_on(key, reasons)}
         if reasons:
-            raise _Blamed(reasons)
+            raise _Blamed(first or reasons)
+
+    def _rests_on(self, key: int | str, others: Mapping[int | str, str]) -> bool:
+        network = self._network
+        node = next((each for each in network.nodes if each.number == key), None)
+        producers = [network.producers.get(name) for name in node.reads] if node else []
+        return any(each is not None and each.number in others for each in producers)
 
     def _cut(
         self, stages: Mapping[int, int], outputs: Sequence[str]
