@@ -105,6 +105,12 @@ def pooling(s: Sketch) -> Sequence[str]:
     # ONNX Runtime has other extents then than onnx infers.
     if "dilations" in attributes and "auto_pad" in attributes:
         raise ValueError
+    # ONNX Runtime's automatic padding of poolings is negative there, which it refuses or reads by.
+    strides = attributes.get("strides", [1] * rank)
+    assert isinstance(strides, list)
+    automatic = str(attributes.get("auto_pad", "")).startswith("SAME")
+    if automatic and any(step > span for step, span in zip(strides, kernel, strict=True)):
+        raise ValueError
     if "pads" in attributes:
         attributes["pads"] = [s.integer(0, span - 1) for span in (*kernel, *kernel)]
     if s.opset >= 10 and s.chance(0.5):
