@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/base/aligned_buffer.h"
 #include "tests/engine/base/file_bytes.h"
 
 namespace halyard {
@@ -77,6 +80,84 @@ TEST(SectionFile, RefusesEveryByteThatIsFlippedAndEveryLengthThatIsCut) {
     for (size_t size = 0; size < file.bytes().size(); ++size) {
         ASSERT_EQ(SectionFile::open(file.owner(), file.bytes().first(size)).status().code(),
                   StatusCode::INVALID_ARGUMENT)
+                << size;
+    }
+}
+
+// What is known to be as it was written may be another's, who wrote something else.
+TEST(SectionFile, IsToldByItsFirstBytesEvenWhereNothingIsSummed) {
+    FileBytes file = written();
+    const auto checked = [&] {
+        return SectionFile::open(file.owner(), file.bytes(), nullptr, nullptr, {},
+                                 SectionFile::Bytes::CHECKED)
+                .status();
+    };
+    EXPECT_TRUE(checked().ok());
+    for (size_t at = 0; at < 8; ++at) {
+        file.flip(at);
+        EXPECT_EQ(checked().message(), "these bytes are no file of Halyard's") << at;
+        file.flip(at);
+    }
+}
+
+// Of a file of which nothing is summed, with another number of eight bytes at a place of it.
+Status openedWith(size_t at, uint64_t number) {
+    const FileBytes file = written();
+    const std::span<const uint8_t> bytes = file.bytes();
+    const auto copy = std::make_shared<AlignedBuffer>(
+            AlignedBuffer::allocate(bytes.size(), kSectionPage, nullptr).value());
+    auto* const data = reinterpret_cast<uint8_t*>(copy->data());
+    std::ranges::copy(bytes, data);
+    std::memcpy(data + at, &number, sizeof number);
+    return SectionFile::open(copy, {data, bytes.size()}, nullptr, nullptr, {},
+                             SectionFile::Bytes::CHECKED)
+            .status();
+}
+
+// Where the file's header has these, and its table the place of "large", the third.
+constexpr size_t kFileSize = 16;
+constexpr size_t kTableSize = 24;
+constexpr size_t kHeader = 32;
+constexpr size_t kOffsetOfLarge = kHeader + 26 + 25 + 10;
+
+TEST(SectionFile, RefusesAHeaderThatSaysWhatCantBe) {
+    const uint64_t size = written().bytes().size();
+    EXPECT_TRUE(openedWith(kFileSize, size).ok());
+    for (const uint64_t other : {size - 1, size + 1, uint64_t{0}, ~uint64_t{0}}) {
+        EXPECT_NE(openedWith(kFileSize, other).message().find("and says that it has"),
+                  std::string_view::npos)
+                << other;
+    }
+    for (const uint64_t table : {size - kHeader + 1, ~uint64_t{0}, ~uint64_t{0} - kHeader}) {
+        EXPECT_NE(openedWith(kTableSize, table).message().find("the file has"),
+                  std::string_view::npos)
+                << table;
+    }
+    for (const uint64_t table : {size - kHeader, size - kHeader - 7}) {
+        EXPECT_EQ(openedWith(kTableSize, table).message(), "the table ends early") << table;
+    }
+}
+
+TEST(SectionFile, RefusesSectionsThatLieWhereTheyCant) {
+    const uint64_t at = kSectionPage;
+    EXPECT_TRUE(openedWith(kOffsetOfLarge, at).ok());
+    // A kind stands before the offset, and there are two.
+    EXPECT_TRUE(openedWith(kOffsetOfLarge - 1, at << 8 | 1).ok());
+    EXPECT_EQ(openedWith(kOffsetOfLarge - 1, at << 8 | 2).message(),
+              "section 'large' lies where it can't");
+    for (const uint64_t other : {at - 1, at + 1, at + 64, at - 64, uint64_t{0}, 2 * at,
+                                 uint64_t{1} << 40, ~uint64_t{0} - kSectionPage + 1}) {
+        EXPECT_EQ(openedWith(kOffsetOfLarge, other).message(),
+                  "section 'large' lies where it can't")
+                << other;
+    }
+}
+
+TEST(SectionFile, RefusesWhatIsTooShortForAFile) {
+    const FileBytes file = written();
+    for (size_t size = 0; size < kHeader + sizeof(uint64_t); ++size) {
+        EXPECT_EQ(SectionFile::open(file.owner(), file.bytes().first(size)).status().message(),
+                  "the file ends early")
                 << size;
     }
 }

@@ -15,6 +15,7 @@
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/graph/verifier.h"
 #include "tests/engine/graph_building.h"
+#include "tests/engine/plan/fake_backend.h"
 
 namespace halyard::engine {
 namespace {
@@ -142,6 +143,34 @@ TEST_F(Assignments, AreOfNodesBackendsAndPlacementsThatThereAre) {
     mAssignment.backendOf = {};
     mAssignment.placementOf = {};
     EXPECT_EQ(code(), StatusCode::INVALID_ARGUMENT) << "a node less";
+}
+
+TEST_F(Assignments, AreToBackendsThatTakeTheNodes) {
+    const FakeBackend other("Other", {NodeKind::Binary});
+    EXPECT_EQ(checkAssignment(mGraph, mAssignment, {&other}, 1).code(), StatusCode::UNSUPPORTED);
+    const FakeBackend taking("Taking", {NodeKind::Activate});
+    EXPECT_EQ(checkAssignment(mGraph, mAssignment, {&taking}, 1).code(), StatusCode::OK);
+}
+
+TEST_F(Assignments, HaveOneForEachGraphInside) {
+    const auto nested = std::make_shared<Graph>(mGraph);
+    Graph graph;
+    const TensorId condition =
+            graph.addTensor({.type = DataType::BOOL8, .shape = {1}, .quantization = {}});
+    const TensorId x = graph.addTensor(float32({2}));
+    graph.setInputs({condition, x});
+    graph.setOutputs({addNode(graph, If{.then = {nested}, .otherwise = {nested}}, {condition, x})});
+    const auto code = [&](size_t graphs) {
+        Assignment outer;
+        outer.backendOf = {kPlanner};
+        outer.placementOf = {0};
+        outer.nested.assign(graphs, mAssignment);
+        return checkAssignment(graph, outer, {mRef.get()}, 1).code();
+    };
+    EXPECT_EQ(code(2), StatusCode::OK);
+    for (const size_t graphs : {0U, 1U, 3U}) {
+        EXPECT_EQ(code(graphs), StatusCode::INVALID_ARGUMENT) << graphs;
+    }
 }
 
 TEST_F(Assignments, HaveGraphsInsideWhereNodesHave) {
