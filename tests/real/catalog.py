@@ -43,8 +43,9 @@ class Model:
 
     `beside`: what has to lie in its folder, such as weights, by path. `shapes` and `dims` are what
     `--shape` and `--dim` fix. `inputs`: values that can't be any, one for all elements (a rate that
-    picks a branch), or the lowest and the highest of whole numbers. `fails`: part of what is said
-    of a model that can't run, or whose results are disputed: the true reason.
+    picks a branch), or the lowest and the highest of whole numbers. `disputed`: how far a
+    model may be off, as a share of an output's largest value, of which `halyard run` says that it
+    disagrees. `fails`: part of what is said of a model that can't run: the true reason.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Model:
     dims: Mapping[str, int] = field(default_factory=dict)
     inputs: Mapping[str, float | list[int]] = field(default_factory=dict)
     is_small: bool = False
+    disputed: float = 0.0
     fails: str = ""
 
     @property
@@ -106,7 +108,7 @@ def _of_package(table: Mapping[str, object]) -> Iterator[Model]:
         _check_keys(
             row,
             {"path", "sha256", "kind", "name", "beside", "shapes", "dims", "inputs", "small"}
-            | {"fails"},
+            | {"disputed", "fails"},
         )
         short = package.name.rpartition("/")[2]
         model = Model(
@@ -120,6 +122,7 @@ def _of_package(table: Mapping[str, object]) -> Iterator[Model]:
             dims=row.get("dims", {}),
             inputs=row.get("inputs", {}),
             is_small=row.get("small", False),
+            disputed=row.get("disputed", 0.0),
             fails=row.get("fails", ""),
         )
         for path, digest in model.files.items():

@@ -74,7 +74,9 @@ def as_markdown(models: Sequence[Model], outcomes: Outcomes) -> str:
         elif outcome is None:
             cells += ["", "not run yet", "", ""]
         else:
-            cells += [str(outcome.operators), _runs(outcome), _agreement(outcome), _ratio(outcome)]
+            said = "disputed: " if model.disputed else ""
+            agreement = said + _agreement(outcome)
+            cells += [str(outcome.operators), _runs(outcome), agreement, _ratio(outcome)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, "", _sum(models, outcomes), ""])
 
@@ -108,10 +110,11 @@ def _sum(models: Sequence[Model], outcomes: Outcomes) -> str:
     there = [outcomes[model.name] for model in models if model.name in outcomes and not model.fails]
     whole = sum(outcome.is_whole for outcome in there)
     failing = sum(bool(model.fails) for model in models)
+    disputed = sum(bool(model.disputed) for model in models)
     packages = {model.package for model in models}
     return (
         f"{len(models)} models of {len(packages)} packages: {whole} run whole, "
-        f"{len(there) - whole} in parts, {failing} not."
+        f"{len(there) - whole} in parts, {failing} not; the results of {disputed} are disputed."
     )
 
 

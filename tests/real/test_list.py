@@ -247,6 +247,7 @@ def test_the_table_says_where_operators_run_and_how_close_it_comes() -> None:
         replace(model(), name="c", fails="LiteRT has no such operator"),
         replace(model(), name="d"),
         replace(model(), name="e"),
+        replace(model(), name="f", disputed=1e-3),
     ]
     found = {
         "shop/a.onnx": outcome(),
@@ -259,6 +260,7 @@ def test_the_table_says_where_operators_run_and_how_close_it_comes() -> None:
             ratio=None,
         ),
         "e": outcome(error=0.0, steps=0),
+        "f": outcome(error=2e-4),
     }
     lines = table.as_markdown(rows, found).splitlines()
     start = "| shop 1.0 | `a.onnx` | shopping |"
@@ -268,8 +270,9 @@ def test_the_table_says_where_operators_run_and_how_close_it_comes() -> None:
         f"{start}  | no: “LiteRT has no such operator” |  |  |",
         f"{start}  | not run yet |  |  |",
         f"{start} 12 | whole | exact | 0.83 |",
+        f"{start} 12 | whole | disputed: 0.0002 | 0.83 |",
         "",
-        "5 models of 1 packages: 2 run whole, 1 in parts, 1 not.",
+        "6 models of 1 packages: 3 run whole, 1 in parts, 1 not; the results of 1 are disputed.",
     ]
 
 

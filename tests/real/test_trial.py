@@ -165,6 +165,23 @@ def test_a_model_that_fails_is_told_with_what_was_said(say: Say) -> None:
         trial.attempt(MODEL, FILE)
 
 
+def test_a_dispute_has_a_limit_and_an_end(say: Say) -> None:
+    disputed = replace(MODEL, disputed=1e-2)
+    told = msgspec.structs.replace(
+        ran(output(5e-3, largest=1.0)), ok=False, problems=["disagrees with ONNX Runtime by more"]
+    )
+    say(told, 1)
+    assert trial.attempt(disputed, FILE).error == pytest.approx(5e-3)
+    with pytest.raises(trial.Failed, match=r"is 0\.005 off, and 0\.001 is listed"):
+        trial.attempt(replace(MODEL, disputed=1e-3), FILE)
+    say(msgspec.structs.replace(told, problems=["prepare: INVALID_ARGUMENT"]), 1)
+    with pytest.raises(trial.Failed, match="prepare: INVALID_ARGUMENT"):
+        trial.attempt(disputed, FILE)
+    say(ran(output(0.0)))
+    with pytest.raises(trial.Failed, match="listed as disputed, and it agrees"):
+        trial.attempt(disputed, FILE)
+
+
 def test_what_says_nothing_does_not_pass(say: Say) -> None:
     say(ran())
     with pytest.raises(trial.Failed, match="compared with nothing"):
