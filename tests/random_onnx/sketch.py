@@ -228,6 +228,8 @@ def _kind_of(values: Array) -> str:
 Generator = Callable[[Sketch], Sequence[str]]
 
 GENERATORS: dict[str, Generator] = {}
+# How many graphs of operators that have an 8-bit form are of 8 bits, from operator set 13 on.
+QUANTIZED_SHARE = 0.25
 # Of which there are 8-bit forms, or which 8-bit graphs have often.
 QUANTIZED: set[str] = set()
 
@@ -252,7 +254,9 @@ def generate(seed: int, number: int, operator: str | None = None) -> RandomGraph
     for attempt in range(1000):
         random = np.random.default_rng([seed, number, attempt, zlib.crc32(chosen.encode())])
         sketch = Sketch(chosen, random, int(random.integers(OLDEST, NEWEST + 1)))
-        sketch.quantizes = chosen in QUANTIZED and sketch.opset >= 13 and sketch.chance(0.25)
+        sketch.quantizes = (
+            chosen in QUANTIZED and sketch.opset >= 13 and sketch.chance(QUANTIZED_SHARE)
+        )
         try:
             return sketch.finished(GENERATORS[chosen](sketch))
         except ValueError:
