@@ -49,8 +49,10 @@ def host_part(network: Network, nodes: Sequence[Node], outputs: Sequence[str]) -
     model.graph.node.extend(node.proto for node in nodes)
     _hold(model, network, (name for name in read if name not in made))
     model.graph.input.extend(_described(network, name) for name in inputs)
-    if any(node.has_graphs for node in nodes):
-        # A branch that these shapes never lead into may contradict them.
+    kinds = {node.operator for node in nodes if node.has_graphs}
+    if kinds and "Scan" not in kinds:
+        # A branch that these shapes never lead into may contradict them. ONNX Runtime does not scan
+        # what has none.
         for info in model.graph.input:
             info.type.CopyFrom(without_shape(info.type))
     model.graph.output.extend(_described(network, name) for name in outputs)
