@@ -153,6 +153,33 @@ TEST(SectionFile, RefusesSectionsThatLieWhereTheyCant) {
     }
 }
 
+TEST(SectionFile, RefusesATableOfMoreThanItsSections) {
+    // Their number stands behind the version.
+    const FileBytes file = written();
+    uint64_t versionAndCount = 0;
+    std::memcpy(&versionAndCount, file.bytes().data() + 8, sizeof versionAndCount);
+    const Status fewer = openedWith(8, versionAndCount - (uint64_t{1} << 32));
+    EXPECT_EQ(fewer.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_NE(fewer.message().find("the table"), std::string_view::npos) << fewer.toString();
+    EXPECT_FALSE(openedWith(8, versionAndCount + (uint64_t{1} << 32)).ok());
+}
+
+TEST(SectionFile, RefusesWhatLiesBehindItsSections) {
+    const FileBytes file = written();
+    const std::span<const uint8_t> bytes = file.bytes();
+    const uint64_t size = bytes.size() + 64;
+    const auto copy = std::make_shared<AlignedBuffer>(
+            AlignedBuffer::allocate(size, kSectionPage, nullptr).value());
+    auto* const data = reinterpret_cast<uint8_t*>(copy->data());
+    std::ranges::copy(bytes, data);
+    std::memcpy(data + kFileSize, &size, sizeof size);
+    EXPECT_EQ(
+            SectionFile::open(copy, {data, size}, nullptr, nullptr, {}, SectionFile::Bytes::CHECKED)
+                    .status()
+                    .message(),
+            "there is more than the file's sections");
+}
+
 TEST(SectionFile, RefusesWhatIsTooShortForAFile) {
     const FileBytes file = written();
     for (size_t size = 0; size < kHeader + sizeof(uint64_t); ++size) {

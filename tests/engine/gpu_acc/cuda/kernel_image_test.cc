@@ -100,6 +100,16 @@ TEST(KernelImage, RefusesBytesThatEndEarly) {
     }
 }
 
+TEST(KernelImage, IsToldByItsFirstBytes) {
+    std::vector<uint8_t> bytes = imageOfTwo().toBytes();
+    for (size_t at = 0; at < 8; ++at) {
+        bytes[at] ^= 1;
+        EXPECT_EQ(KernelImage::fromBytes(bytes).status().code(), StatusCode::INVALID_ARGUMENT);
+        bytes[at] ^= 1;
+    }
+    EXPECT_TRUE(KernelImage::fromBytes(bytes).ok());
+}
+
 TEST(KernelImage, RefusesParametersThatCantBe) {
     const auto withParameter = [](const KernelParameter& parameter) {
         KernelImage image = imageOfTwo();
