@@ -45,11 +45,11 @@ class PagedFile {
 };
 
 // The compiler must not move or drop an access that may raise the signal.
-uint8_t read(const uint8_t* address) {
+uint8_t readByte(const uint8_t* address) {
     return *static_cast<const volatile uint8_t*>(address);
 }
 
-void write(uint8_t* address, uint8_t value) {
+void writeByte(uint8_t* address, uint8_t value) {
     *static_cast<volatile uint8_t*>(address) = value;
 }
 
@@ -65,20 +65,20 @@ TEST_F(GuardedMappings, ReadZerosWhereTheFileIsGone) {
     PagedFile file(4);
     const GuardedMapping mapping(file.map(4), 4 * mPage);
     file.cutTo(2);
-    EXPECT_EQ(read(mapping.bytes()), 7);
+    EXPECT_EQ(readByte(mapping.bytes()), 7);
     EXPECT_TRUE(mapping.intact()) << "nothing that is gone has been touched";
-    EXPECT_EQ(read(mapping.bytes() + 3 * mPage + 5), 0);
+    EXPECT_EQ(readByte(mapping.bytes() + 3 * mPage + 5), 0);
     EXPECT_FALSE(mapping.intact());
-    EXPECT_EQ(read(mapping.bytes() + 2 * mPage), 0);
-    EXPECT_EQ(read(mapping.bytes() + 2 * mPage - 1), 7) << "what is left stays";
+    EXPECT_EQ(readByte(mapping.bytes() + 2 * mPage), 0);
+    EXPECT_EQ(readByte(mapping.bytes() + 2 * mPage - 1), 7) << "what is left stays";
 }
 
 TEST_F(GuardedMappings, TakeWritesWhereTheFileIsGone) {
     PagedFile file(2);
     const GuardedMapping mapping(file.map(2), 2 * mPage);
     file.cutTo(0);
-    write(mapping.bytes() + mPage, 3);
-    EXPECT_EQ(read(mapping.bytes() + mPage), 3);
+    writeByte(mapping.bytes() + mPage, 3);
+    EXPECT_EQ(readByte(mapping.bytes() + mPage), 3);
     EXPECT_FALSE(mapping.intact());
 }
 
@@ -93,7 +93,7 @@ TEST_F(GuardedMappings, DoNotAnswerForOneAnother) {
     }
     cut.cutTo(0);
     for (const std::unique_ptr<GuardedMapping>& mapping : mappings) {
-        read(mapping->bytes());
+        readByte(mapping->bytes());
     }
     for (size_t i = 0; i < mappings.size(); ++i) {
         EXPECT_EQ(mappings[i]->intact(), i != 150) << i;
@@ -118,7 +118,7 @@ TEST_F(GuardedMappings, DoNotAnswerForThoseBeforeThem) {
     }
     cut.cutTo(0);
     for (size_t i = 0; i < mappings.size(); ++i) {
-        EXPECT_EQ(read(mappings[i]->bytes()), i % 3 == 0 ? 0 : 7) << i;
+        EXPECT_EQ(readByte(mappings[i]->bytes()), i % 3 == 0 ? 0 : 7) << i;
         EXPECT_EQ(mappings[i]->intact(), i % 3 != 0) << i;
     }
 }
@@ -136,7 +136,7 @@ TEST_F(GuardedMappings, AnswerWhileOthersComeAndGo) {
         PagedFile file(3);
         const GuardedMapping mapping(file.map(3), 3 * mPage);
         file.cutTo(1);
-        EXPECT_EQ(read(mapping.bytes() + 2 * mPage), 0);
+        EXPECT_EQ(readByte(mapping.bytes() + 2 * mPage), 0);
         EXPECT_FALSE(mapping.intact());
     }
     done = true;
@@ -147,7 +147,7 @@ TEST_F(GuardedMappings, LeaveOtherBusErrorsAlone) {
     PagedFile file(1);
     auto* const bytes = static_cast<uint8_t*>(file.map(1));
     file.cutTo(0);
-    EXPECT_DEATH(read(bytes), "");
+    EXPECT_DEATH(readByte(bytes), "");
     munmap(bytes, mPage);
 }
 
@@ -160,14 +160,14 @@ TEST_F(GuardedMappings, MayBeAskedForTwice) {
     EXPECT_EXIT(
             {
                 alarm(20);  // a handler that hands the signal to itself never ends
-                read(bytes);
+                readByte(bytes);
             },
             ::testing::KilledBySignal(SIGBUS), "");
     munmap(bytes, mPage);
     PagedFile cut(2);
     const GuardedMapping mapping(cut.map(2), 2 * mPage);
     cut.cutTo(0);
-    EXPECT_EQ(read(mapping.bytes()), 0);
+    EXPECT_EQ(readByte(mapping.bytes()), 0);
 }
 
 TEST_F(GuardedMappings, StandBehindImportedMemory) {
@@ -179,7 +179,7 @@ TEST_F(GuardedMappings, StandBehindImportedMemory) {
     ASSERT_TRUE(use.ok()) << use.status().toString();
     EXPECT_TRUE(use->intact());
     file.cutTo(1);
-    EXPECT_EQ(read(use->bytes(mPage, 1)->data()), 0);
+    EXPECT_EQ(readByte(use->bytes(mPage, 1)->data()), 0);
     EXPECT_FALSE(use->intact());
     // Such a file is refused from then on.
     EXPECT_FALSE(hidl::importMemory("mmap_fd", handle, 2 * mPage)->map().ok());

@@ -34,14 +34,14 @@ ProgramManifest manifest() {
     return manifest;
 }
 
-Status read(const ProgramManifest& manifest) {
+Status readBack(const ProgramManifest& manifest) {
     return manifestFrom(toBytes(manifest), kStore).status();
 }
 
-Status readPlace(size_t offset, size_t bytes) {
+Status readBackPlace(size_t offset, size_t bytes) {
     ProgramManifest said = manifest();
     said.packed.places["key"] = {.offset = offset, .bytes = bytes};
-    return read(said);
+    return readBack(said);
 }
 
 TEST(ProgramManifest, ComesBackAsItWas) {
@@ -55,20 +55,20 @@ TEST(ProgramManifest, ComesBackAsItWas) {
 // Kernels load whole vectors from there.
 TEST(ProgramManifest, HasItsConstantsWhereTensorsMayLie) {
     for (size_t offset = 0; offset <= 2 * kTensorAlignment; ++offset) {
-        EXPECT_EQ(readPlace(offset, 1).code(),
+        EXPECT_EQ(readBackPlace(offset, 1).code(),
                   offset % kTensorAlignment == 0 ? StatusCode::OK : StatusCode::INVALID_ARGUMENT)
                 << offset;
     }
 }
 
 TEST(ProgramManifest, HasItsConstantsInTheStore) {
-    EXPECT_TRUE(readPlace(0, kStore).ok());
-    EXPECT_TRUE(readPlace(kStore, 0).ok());
-    EXPECT_FALSE(readPlace(0, kStore + 1).ok());
-    EXPECT_FALSE(readPlace(kStore, 1).ok());
-    EXPECT_FALSE(readPlace(2 * kStore, 0).ok());
-    EXPECT_FALSE(readPlace(kTensorAlignment, SIZE_MAX).ok()) << "their sum is small";
-    EXPECT_FALSE(readPlace(size_t{0} - kTensorAlignment, kTensorAlignment).ok());
+    EXPECT_TRUE(readBackPlace(0, kStore).ok());
+    EXPECT_TRUE(readBackPlace(kStore, 0).ok());
+    EXPECT_FALSE(readBackPlace(0, kStore + 1).ok());
+    EXPECT_FALSE(readBackPlace(kStore, 1).ok());
+    EXPECT_FALSE(readBackPlace(2 * kStore, 0).ok());
+    EXPECT_FALSE(readBackPlace(kTensorAlignment, SIZE_MAX).ok()) << "their sum is small";
+    EXPECT_FALSE(readBackPlace(size_t{0} - kTensorAlignment, kTensorAlignment).ok());
 }
 
 TEST(ProgramManifest, IsOfOneVersionAndOneOfGraphs) {
@@ -98,7 +98,7 @@ TEST(ProgramManifest, IsNotNestedWithoutEnd) {
         for (size_t i = 0; i < depth; ++i) {
             inner = &inner->nested.emplace_back();
         }
-        return read(said);
+        return readBack(said);
     };
     EXPECT_TRUE(nested(kMaxNesting).ok());
     EXPECT_EQ(nested(kMaxNesting + 1).code(), StatusCode::INVALID_ARGUMENT);
