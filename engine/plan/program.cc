@@ -85,6 +85,13 @@ bool isOfTheBackend(const Status& failure) {
            failure.code() == StatusCode::UNAVAILABLE;
 }
 
+// Whether a backend comes behind one that nodes are placed on.
+bool hasWhereToMove(const AnalyzedGraph& analyzed, const BackendList& backends) {
+    return std::ranges::any_of(analyzed.placement, [&](const NodePlacement& node) {
+        return node.backend != kPlannerName && node.backend != backends.back()->name();
+    });
+}
+
 // Of a backend that builds none, as one whose device is lost, not each is tried.
 constexpr size_t kMostFailedPieces = 3;
 
@@ -110,15 +117,24 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
     HALYARD_RETURN_IF_ERROR(analyzed.placed());
     HALYARD_RETURN_IF_ERROR(checkElements(analyzed.graph));
     std::map<std::string, size_t> failures;  // by backend
+    // The analysed graph shares the elements of its constants, but not what graphs inside take:
+    // where that is too much, it is not kept for pieces that would have to move.
+    bool keepsGraph = options.movesPieces && hasWhereToMove(analyzed, backends);
     while (true) {
         auto state = std::make_unique<State>(options);
+        state->compiled = keepsGraph ? std::make_shared<Graph>(analyzed.graph)
+                                     : std::make_shared<Graph>(std::move(analyzed.graph));
         std::optional<size_t> failed;
         const Status built = buildOnce(*state, analyzed, backends, options, failed);
         if (built.ok()) {
             state->assignment = std::move(analyzed.assignment);
             return std::shared_ptr<const Program>(new Program(std::move(state)));
         }
-        if (!options.movesPieces || !failed.has_value() || !isOfTheBackend(built)) {
+        if (keepsGraph && built.code() == StatusCode::RESOURCE_EXHAUSTED) {
+            keepsGraph = false;
+            continue;
+        }
+        if (!keepsGraph || !failed.has_value() || !isOfTheBackend(built)) {
             return built;
         }
         std::vector<size_t> placements = placementsThat(
@@ -145,9 +161,6 @@ Status Program::buildOnce(State& state, const AnalyzedGraph& analyzed, const Bac
     for (NodePlacement& placement : state.placement) {
         placement.piece = kNotReached;
     }
-    // Shares the elements of its constants with the analysed one, which is still there where a
-    // piece has to move.
-    const auto graph = std::make_shared<Graph>(analyzed.graph);
     ConstantNumbers numbers;
     ConstantStore constants;
     ScheduleArguments arguments = {.backends = backends,
@@ -159,7 +172,8 @@ Status Program::buildOnce(State& state, const AnalyzedGraph& analyzed, const Bac
                                    .options = options.compile,
                                    .blobs = Blobs(state.blobs, {}),
                                    .placement = state.placement};
-    Result<Schedule> schedule = compileSchedule(graph, analyzed.assignment, arguments);
+    Result<Schedule> schedule =
+            compileSchedule(std::move(state.compiled), analyzed.assignment, arguments);
     failed = arguments.failed;
     HALYARD_RETURN_IF_ERROR(schedule.status());
     state.schedule = std::move(schedule).value();

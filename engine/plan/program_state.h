@@ -30,6 +30,7 @@ struct Program::State {
     std::shared_ptr<Budget> memory;        // null: not limited
     std::shared_ptr<Budget> deviceMemory;  // the same
     std::shared_ptr<ThreadPool> threads;
+    std::shared_ptr<Graph> compiled;  // while it is built: the graph that the schedule is to have
     Schedule schedule;
     // The store: a block of memory, or a part of a file.
     struct Store {

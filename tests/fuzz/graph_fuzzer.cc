@@ -4,12 +4,16 @@
 // its instruction sets, chosen by the bytes. What must hold of every graph: what is written is read
 // back equal; a second run, one with two threads, and one of a program that was saved give the
 // same; CpuAcc ends as CpuRef does, with the same bytes where there are no real numbers; where
-// constants lie makes no difference; memory stays in its limit and is given back.
+// constants lie makes no difference, nor whether the passes have run; memory stays in its limit and
+// is given back. GpuAcc builds what it takes, as GPUs go about it, on a device that computes
+// nothing; with HALYARD_OPENCL_DEVICE (pthread: PoCL's) some graphs run there, too, and end as they
+// do on CpuRef.
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -22,7 +26,9 @@
 
 #include "engine/backends/cpu/cpu_acc.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/gpu/gpu_acc.h"
 #include "engine/backends/ref/cpu_ref.h"
+#include "engine/compile/compile.h"
 #include "engine/graph/serialization.h"
 #include "engine/plan/program.h"
 #include "tests/engine/base/file_bytes.h"
@@ -53,21 +59,21 @@ struct Attempt {
     std::vector<std::vector<uint8_t>> outputs;
 };
 
-// Inputs of small numbers, where their shape does not say otherwise of extent 2.
+// Inputs of small numbers, of this extent where their shape does not say otherwise.
 struct Inputs {
     std::vector<std::vector<uint8_t>> bytes;
     std::vector<InputBinding> bindings;
 
-    explicit Inputs(const Graph& graph) {
+    Inputs(const Graph& graph, int32_t extent) {
         bytes.resize(graph.inputs().size());
         for (size_t i = 0; i < bytes.size(); ++i) {
             engine::TensorType type = graph.tensor(graph.inputs()[i]).type;
             if (!type.shape.hasKnownRank()) {
-                type.shape = {2, 2};
+                type.shape = {extent, extent};
             }
             for (size_t axis = 0; axis < type.shape.rank(); ++axis) {
                 if (type.shape[axis] < 0) {
-                    type.shape[axis] = 2;
+                    type.shape[axis] = extent;
                 }
             }
             const Result<size_t> size = type.byteSize();
@@ -164,12 +170,18 @@ class Examiner {
   public:
     void examine(const Graph& graph, size_t seed) {
         checkBytes(graph);
+        // Nothing is an extent, too.
+        mExtent = static_cast<int32_t>(seed / 5 % 4 == 0 ? seed / 20 % 2 : 2);
         const std::optional<Attempt> expected = run(graph, {mCpuRef.get()});
         const engine::Backend& tuned = *mCpuAcc[seed % mCpuAcc.size()];
         const std::optional<Attempt> actual = run(graph, {&tuned, mCpuRef.get()});
         if (expected.has_value() && actual.has_value()) {
             compareBackends(*expected, *actual, !hasRealNumbers(graph));
         }
+        if (expected.has_value()) {
+            checkPasses(graph, *expected);
+        }
+        checkGpu(graph, expected, seed);
         Graph sharing = graph;
         if (actual.has_value() && shareConstants(sharing) > 0) {
             const auto shared = run(sharing, {&tuned, mCpuRef.get()});
@@ -186,13 +198,11 @@ class Examiner {
         const auto memory = std::make_shared<Budget>(kMemory);
         std::optional<Attempt> alone;
         for (const std::shared_ptr<ThreadPool>& threads : mPools) {
-            const auto program = Program::build(graph, backends, threads, memory);
+            const auto program = build(graph, backends, {.threads = threads, .memory = memory});
             if (!program.ok()) {
-                require(program.status().code() != StatusCode::INTERNAL,
-                        "building fails on what the graph asks for", program.status().toString());
                 break;
             }
-            const Inputs inputs((*program)->graph());
+            const Inputs inputs((*program)->graph(), mExtent);
             engine::Execution execution = engine::Execution::create(*program).value();
             Attempt first = attempt(execution, **program, inputs);
             compare(first, attempt(execution, **program, inputs), "a second run gives the same");
@@ -206,6 +216,61 @@ class Examiner {
         }
         require(memory->reserved() == 0, "memory is given back");
         return alone;
+    }
+
+    // Every piece by the backend that takes it.
+    static Result<std::shared_ptr<const Program>> build(const Graph& graph,
+                                                        const engine::BackendList& backends,
+                                                        engine::BuildOptions options) {
+        options.movesPieces = false;
+        auto program = [&]() -> Result<std::shared_ptr<const Program>> {
+            HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
+                                     engine::analyze(graph, backends, options.memory));
+            return Program::build(std::move(analyzed), backends, options);
+        }();
+        require(program.status().code() != StatusCode::INTERNAL,
+                "building fails on what the graph asks for", program.status().toString());
+        return program;
+    }
+
+    // On CpuRef, so that only the passes make a difference. What fails without them may have been
+    // in a node that nobody needs.
+    void checkPasses(const Graph& graph, const Attempt& expected) const {
+        const auto memory = std::make_shared<Budget>(kMemory);
+        const auto program = engine::compile(graph, {mCpuRef.get()}, {.build = {.memory = memory}});
+        require(program.ok() || program.status().code() == StatusCode::RESOURCE_EXHAUSTED,
+                "what is built is built with the passes", program.status().toString());
+        if (!program.ok()) {
+            return;
+        }
+        engine::Execution execution = engine::Execution::create(*program).value();
+        const Attempt passed = attempt(execution, **program, Inputs((*program)->graph(), mExtent));
+        if (expected.status.ok()) {
+            compareBackends(expected, passed, !hasRealNumbers(graph),
+                            "the passes leave what is computed");
+        }
+    }
+
+    void checkGpu(const Graph& graph, const std::optional<Attempt>& expected, size_t seed) const {
+        if (mNoGpu != nullptr) {
+            const auto program = build(graph, {mNoGpu.get(), mCpuRef.get()}, {});
+            if (program.ok()) {
+                // Plans it for its shapes, and computes nothing.
+                engine::Execution execution = engine::Execution::create(*program).value();
+                attempt(execution, **program, Inputs((*program)->graph(), mExtent));
+            }
+        }
+        // Its compiler takes a second for each kernel.
+        if (mGpu == nullptr || !expected.has_value() || seed % 8 != 0) {
+            return;
+        }
+        const auto program = build(graph, {mGpu.get(), mCpuRef.get()}, {});
+        if (program.ok()) {
+            engine::Execution execution = engine::Execution::create(*program).value();
+            compareBackends(*expected,
+                            attempt(execution, **program, Inputs((*program)->graph(), mExtent)),
+                            !hasRealNumbers(graph), "GpuAcc gives what CpuRef does");
+        }
     }
 
     // In a memory of its own: the file takes some, too.
@@ -226,7 +291,8 @@ class Examiner {
     }
 
     // Backends differ in what they need of the memory.
-    static void compareBackends(const Attempt& expected, Attempt actual, bool exactly) {
+    static void compareBackends(const Attempt& expected, Attempt actual, bool exactly,
+                                std::string_view claim = "CpuAcc gives what CpuRef does") {
         if (expected.status.code() == StatusCode::RESOURCE_EXHAUSTED ||
             actual.status.code() == StatusCode::RESOURCE_EXHAUSTED) {
             return;
@@ -234,7 +300,7 @@ class Examiner {
         if (!exactly) {
             actual.outputs = expected.outputs;
         }
-        compare(expected, actual, "CpuAcc gives what CpuRef does");
+        compare(expected, actual, claim);
     }
 
     static void checkBytes(const Graph& graph) {
@@ -252,10 +318,26 @@ class Examiner {
         return backends;
     }
 
+    // As GPUs go about graphs, on whatever it is.
+    static std::unique_ptr<const engine::Backend> gpuOn(const std::string& library,
+                                                        const std::string& device) {
+        auto gpu =
+                engine::makeGpuAcc({.choice = {.library = library, .device = device, .asGpu = true},
+                                    .compilesApart = false});
+        return gpu.ok() ? std::move(gpu).value() : nullptr;
+    }
+    static std::unique_ptr<const engine::Backend> namedGpu() {
+        const char* const device = std::getenv("HALYARD_OPENCL_DEVICE");
+        return device == nullptr ? nullptr : gpuOn("", device);
+    }
+
     const std::unique_ptr<const engine::Backend> mCpuRef = engine::makeCpuRef();
+    const std::unique_ptr<const engine::Backend> mNoGpu = gpuOn(HALYARD_FAKE_OPENCL, "");
+    const std::unique_ptr<const engine::Backend> mGpu = namedGpu();
     const std::vector<std::unique_ptr<const engine::Backend>> mCpuAcc = everyCpuAcc();
     const std::vector<std::shared_ptr<ThreadPool>> mPools = {std::make_shared<ThreadPool>(1),
                                                              std::make_shared<ThreadPool>(2)};
+    int32_t mExtent = 2;  // of what the graph at hand leaves open
 };
 
 }  // namespace

@@ -48,9 +48,11 @@ class OnADevice : public testing::Test {
         const BackendList backends = {mDistant.get(), mRef.get()};
         HALYARD_ASSIGN_OR_RETURN(AnalyzedGraph analyzed,
                                  analyze(std::move(graph), backends, mMemory));
-        return Program::build(
-                std::move(analyzed), backends,
-                {.threads = mThreads, .memory = mMemory, .deviceMemory = mDeviceMemory});
+        return Program::build(std::move(analyzed), backends,
+                              {.threads = mThreads,
+                               .memory = mMemory,
+                               .deviceMemory = mDeviceMemory,
+                               .movesPieces = false});
     }
     std::shared_ptr<const Program> build(Graph graph) { return tryBuild(std::move(graph)).value(); }
 

@@ -253,6 +253,8 @@ Status multiply(StepPlan& step, const MatrixProduct& product) {
     return step.choose(key, variants);
 }
 
+constexpr int64_t kMostMatrices = int64_t{1} << 22;
+
 }  // namespace
 
 Status supports(const BatchMatmul& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,
@@ -274,6 +276,11 @@ Status plan(const BatchMatmul& node, StepPlan& step) {
     n.row = strideOf(target.seen.view, rank - 2);
     n.column = strideOf(target.seen.view, rank - 1);
     product.matrices = countOf(output.shape) / n.rows / n.columns;
+    // Where each matrix begins takes memory that no budget counts.
+    if (product.matrices > kMostMatrices) {
+        return unsupported("multiplies at most " + std::to_string(kMostMatrices) +
+                           " matrices at once");
+    }
     std::vector<int32_t> starts(static_cast<size_t>(product.matrices) * 3, 0);
     const auto start = [&](size_t which, const View& view, const Shape& shape) {
         int32_t divisor = 0;

@@ -77,6 +77,20 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void resize(
                                   .local = {32, 4, 1}};
 static_assert(kShareBits == 11);
 
+// No picture has more rows or columns. Shapes that have are refused before memory is taken for where
+// each of them comes from: a client chooses them, and may hold no more than its budget.
+constexpr int32_t kMostSources = 1 << 20;
+
+Status checkSources(const Shape& output) {
+    for (const size_t axis : {1, 2}) {
+        if (output.hasKnownRank() && output[axis] > kMostSources) {
+            return unsupported("resizes to at most " + std::to_string(kMostSources) +
+                               " rows and columns");
+        }
+    }
+    return {};
+}
+
 std::vector<Source> sourcesOf(const Resize& node, int32_t input, int32_t output) {
     const ResizedAxis axis(node, input, output);
     std::vector<Source> sources;
@@ -97,14 +111,15 @@ std::vector<Source> sourcesOf(const Resize& node, int32_t input, int32_t output)
 
 }  // namespace
 
-Status supports(const Resize& /*node*/, const Graph& /*graph*/, const Node& /*whole*/,
+Status supports(const Resize& /*node*/, const Graph& graph, const Node& whole,
                 const DeviceFacts& /*facts*/) {
-    return {};
+    return checkSources(graph.tensor(whole.outputs[0]).type.shape);
 }
 
 Status plan(const Resize& node, StepPlan& step) {
     const TensorType& x = step.input(0);
     const Shape& output = step.output().shape;
+    HALYARD_RETURN_IF_ERROR(checkSources(output));
     const bool nearest = node.function == Resize::Function::NEAREST;
     std::string defines = "#define X ";
     defines.append(nearest ? movedStorageOf(x.type) : storageOf(x.type)).append("\n");
