@@ -120,6 +120,8 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
     // The analysed graph shares the elements of its constants, but not what graphs inside take:
     // where that is too much, it is not kept for pieces that would have to move.
     bool keepsGraph = options.movesPieces && hasWhereToMove(analyzed, backends);
+    const bool holdsGraphs = std::ranges::any_of(
+            analyzed.graph.nodes(), [](const Node& node) { return !nestedGraphs(node).empty(); });
     while (true) {
         auto state = std::make_unique<State>(options);
         state->compiled = keepsGraph ? std::make_shared<Graph>(analyzed.graph)
@@ -130,7 +132,7 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
             state->assignment = std::move(analyzed.assignment);
             return std::shared_ptr<const Program>(new Program(std::move(state)));
         }
-        if (keepsGraph && built.code() == StatusCode::RESOURCE_EXHAUSTED) {
+        if (keepsGraph && holdsGraphs && built.code() == StatusCode::RESOURCE_EXHAUSTED) {
             keepsGraph = false;
             continue;
         }
