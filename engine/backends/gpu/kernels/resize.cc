@@ -77,8 +77,8 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void resize(
                                   .local = {32, 4, 1}};
 static_assert(kShareBits == 11);
 
-// No picture has more rows or columns. Shapes that have are refused before memory is taken for where
-// each of them comes from: a client chooses them, and may hold no more than its budget.
+// No picture has more rows or columns. Shapes that have are refused before memory is taken for
+// where each of them comes from: a client chooses them, and may hold no more than its budget.
 constexpr int32_t kMostSources = 1 << 20;
 
 Status checkSources(const Shape& output) {
