@@ -277,12 +277,12 @@ class Examiner {
     static void checkSaved(const Program& program, const engine::BackendList& backends,
                            const Inputs& inputs, const Attempt& expected) {
         SectionWriter writer;
-        program.save(writer, SavedBlobs::ALL);
+        program.save(writer, engine::SavedBlobs::ALL);
         const FileBytes file = FileBytes::of(writer);
         const auto opened = SectionFile::open(file.owner(), file.bytes());
         require(opened.ok(), "what is saved can be opened", opened.status().toString());
         const auto loaded =
-                Program::load(*opened, SavedBytes::SHARED, backends,
+                Program::load(*opened, engine::SavedBytes::SHARED, backends,
                               {.threads = nullptr, .memory = std::make_shared<Budget>(kMemory)});
         require(loaded.ok(), "what is saved can be loaded", loaded.status().toString());
         require((*loaded)->constantsFilled() == 0, "what is loaded packs nothing");
