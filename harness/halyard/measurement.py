@@ -281,7 +281,10 @@ def measured(
         if word.outputs is not None:
             differences = compare_all(model, word.outputs, outputs)
             problems += disagreements(
-                differences, len(model.model.main.operations), allowed_steps(model.model)
+                differences,
+                len(model.model.main.operations),
+                allowed_steps(model.model),
+                word.name,
             )
     return Measurement(
         subject=subject,

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
 from halyard import delimited, machine
+from halyard.bench import checks
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.cores import CoreTurns
 from halyard.bench.results import ModelResult
@@ -29,7 +31,7 @@ from halyard.engines.engine import EngineMissing
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.peers import PEERS, FoundPeer, Peer
 from halyard.engines.process import EngineProcess
-from halyard.engines.reference import Repetitions, reference
+from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
 from halyard.machine import Peak
@@ -124,6 +126,17 @@ def test_a_profile_comes_with_the_times(outputs: Path) -> None:
     rows = result.record(PEAK).profile
     assert sum(row.multiply_adds for row in rows) == result.multiply_adds
     assert sum(row.share for row in rows) == pytest.approx(1.0)
+
+
+def test_what_disagrees_is_told_with_the_name_of_the_reference() -> None:
+    with workload() as work:
+        infos = work.model.outputs
+        word = Reference("ONNX Runtime", [np.zeros(info.shape, info.dtype) for info in infos])
+        ones = [np.ones(info.shape, info.dtype) for info in infos]
+        differences, problems = checks.compared(work, word, ones)
+    assert differences is not None
+    assert len(problems) == len(infos)
+    assert all(text.startswith("disagrees with ONNX Runtime by more") for text in problems)
 
 
 def test_a_peer_that_disagrees_fails_before_it_is_timed(outputs: Path) -> None:

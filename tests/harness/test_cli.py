@@ -21,6 +21,7 @@ from halyard import (
     cli_vm,
     hal_version,
     machine,
+    measurement,
     native,
     records,
     reference,
@@ -31,6 +32,7 @@ from halyard import (
 from halyard.devices import Device, config_of, open_config
 from halyard.engines import halyard as halyard_engine
 from halyard.engines import litert
+from halyard.engines.reference import Reference
 from halyard.errors import ConfigError, ProgramMissing
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
@@ -462,6 +464,19 @@ def test_a_wrong_result_is_a_failure(invoke: Invoke, monkeypatch: pytest.MonkeyP
     assert result.exit_code == 1
     assert "PROBLEM    disagrees with LiteRT by more than" in result.output
     assert "logits: max error 0.01" in result.output
+
+
+def test_a_wrong_result_is_told_with_the_name_of_the_reference(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes = subject.Subject(*SUBJECT).runnable.outputs
+    others = [np.full(info.shape, 7, info.dtype) for info in shapes]
+    word = Reference("ONNX Runtime", outputs=others, milliseconds=[1.0], threads=1)
+    monkeypatch.setattr(measurement, "reference", lambda *_: word)
+    result = invoke(*SMALL)
+    assert result.exit_code == 1
+    assert "PROBLEM    disagrees with ONNX Runtime by more than" in result.output
+    assert "LiteRT" not in result.output
 
 
 def test_without_litert_it_is_said_how_to_get_it(

@@ -85,4 +85,5 @@ def compared(
     model = work.model.model
     differences = compare_all(work.model, word.outputs, outputs)
     operations = len(model.main.operations)
-    return differences, disagreements(differences, operations, allowed_steps(model))
+    problems = disagreements(differences, operations, allowed_steps(model), word.name)
+    return differences, problems
