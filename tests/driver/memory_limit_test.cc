@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <utility>
@@ -167,8 +168,10 @@ Model sumOfConstants(int count) {
     const OperandSpec ints = {OperandType::TENSOR_INT32, {kLength}};
     ModelBuilder builder;
     const uint32_t input = builder.input(ints);
-    const uint32_t constant = builder.pooled<int32_t>(
-            ints, std::vector<int32_t>(kLength + 1 + static_cast<size_t>(count)));
+    // No two of them are equal: those would be copied once.
+    std::vector<int32_t> values(kLength + 1 + static_cast<size_t>(count));
+    std::iota(values.begin(), values.end(), 0);
+    const uint32_t constant = builder.pooled<int32_t>(ints, values);
     builder.operand(constant).location.offset = 1;
     builder.operand(constant).location.length = kLength * sizeof(int32_t);
     const uint32_t activation = builder.int32(0);

@@ -18,7 +18,7 @@ from halyard import native
 _TESTS = {
     "driver_tests": "*CompilationCache*:*CacheKey*:*KeptKernels*:*KeptData*",
     "hal_tests": "*CompilationCach*:*CacheFiles*:*CacheArguments*:DescriptorKinds*",
-    "programs_tests": "*Cach*",
+    "programs_tests": "*WrongDevices.*Keep*:*WrongDevices.*Kept*",
 }
 _ROOT = "root"
 

@@ -46,14 +46,15 @@ class Stations : public testing::Test {
         };
     }
 
-    // The whole way; at the first failure, what it says.
+    // The whole way; at the first failure, what it says. No piece goes to another backend.
     Status pass(Graph graph) {
         HALYARD_ASSIGN_OR_RETURN(AnalyzedGraph analyzed,
                                  analyze(std::move(graph), mBackends, mMemory));
         HALYARD_ASSIGN_OR_RETURN(
                 const std::shared_ptr<const Program> program,
-                Program::build(std::move(analyzed), mBackends,
-                               {.memory = mMemory, .deviceMemory = mDeviceMemory}));
+                Program::build(
+                        std::move(analyzed), mBackends,
+                        {.memory = mMemory, .deviceMemory = mDeviceMemory, .movesPieces = false}));
         HALYARD_ASSIGN_OR_RETURN(Execution execution, Execution::create(program));
         const Floats x(2);
         Floats y(2);

@@ -58,7 +58,7 @@ auto fieldsOf(const driver::Options& options) {
                     options.graphDumpDirectory, options.traceDirectory, options.traceMarkerFile,
                     options.capabilitiesFile, options.maxDeviceMemoryMib,
                     options.clTunedParametersFile, options.clTunedParametersMode,
-                    options.clTuningLevel, options.gpuProfiling);
+                    options.clTuningLevel, options.gpuProfiling, options.cacheKeyDirectory);
 }
 
 std::vector<driver::CommandLineOption> table() {
