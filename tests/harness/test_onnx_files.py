@@ -3,7 +3,7 @@
 
 import random
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,10 @@ from halyard import onnx
 from halyard.conversion import convert
 from halyard.errors import HalyardError
 from halyard.model import Conversion
+from halyard.model.budget import Budget
+from halyard.onnx.reading import file
+from halyard.onnx.reading.file import model_of
+from halyard.onnx.reading.network import network_of
 from tests.harness import onnx_models
 from tests.harness.on_parts import problems
 from tests.harness.onnx_models import Graph
@@ -193,6 +197,69 @@ def test_a_few_bytes_do_not_become_gigabytes(kind: str, tmp_path: Path) -> None:
         tracemalloc.stop()
     assert peak < 2**24
     assert conversion.unmapped
+
+
+def with_functions(calls: Sequence[Sequence[str]]) -> ModelProto:
+    """A function for each row, f0 and so on, which calls those of the row. The graph calls f0."""
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("f0", ["x"], ["y"], domain="own")],
+            "functions",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+        ),
+        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("own", 1)],
+        ir_version=8,
+    )
+    for number, row in enumerate(calls):
+        names = ["x", *(f"t{place}" for place in range(len(row) - 1)), "y"]
+        nodes = [
+            helper.make_node(called, [before], [after], domain="" if called == "Relu" else "own")
+            for called, before, after in zip(row, names[:-1], names[1:], strict=True)
+        ]
+        imports = list(model.opset_import)
+        made = helper.make_function("own", f"f{number}", ["x"], ["y"], nodes, imports)
+        model.functions.append(made)
+    return model
+
+
+def doubling(count: int) -> ModelProto:
+    return with_functions([[f"f{i + 1}"] * 2 for i in range(count)] + [["Relu"]])
+
+
+def test_functions_come_to_as_many_nodes_as_they_call(tmp_path: Path) -> None:
+    model = doubling(3)
+    assert read(model, tmp_path).unmapped == ()
+    assert len(network_of(model_of(model.SerializeToString(), tmp_path / "model.onnx")).nodes) == 8
+
+
+def test_functions_that_double_with_each_are_refused_before_they_are_put_in(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(HalyardError, match="comes to 262144 nodes, and no model has 200000"):
+        read(doubling(18), tmp_path)
+    with pytest.raises(HalyardError, match=f"comes to {2**90} nodes"):
+        read(doubling(90), tmp_path)
+
+
+def test_a_function_that_calls_itself_is_refused(tmp_path: Path) -> None:
+    """By onnx's checker, where it looks for that, and by the count itself."""
+    model = with_functions([["f1"], ["f0"]])
+    with pytest.raises(HalyardError, match=r"this is no ONNX file: .*(calls itself|Cycle)"):
+        read(model, tmp_path)
+    with pytest.raises(ValueError, match="its function 'f0' calls itself"):
+        file._take_functions(model, Budget(1))
+
+
+def test_what_is_computed_of_constants_is_bounded_as_a_whole() -> None:
+    g = Graph()
+    total = g.op("Sum", *(g.op("ConstantOfShape", g.ints(2**22)) for _ in range(64)))
+    first = g.op("Slice", total, g.ints(0), g.ints(1))
+    model = g.model(g.op("Add", g.input("x", (1,)), first))
+    network = network_of(model)
+    held = {id(values): values.nbytes for values in network.constants.values()}
+    assert sum(held.values()) < 2**27
+    assert any(node.operator == "ConstantOfShape" for node in network.nodes)
 
 
 def test_an_attribute_of_no_meaning_is_told(tmp_path: Path) -> None:

@@ -18,9 +18,12 @@ from halyard.conversion import convert
 from halyard.engines.halyard import HalyardProcess
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, operation_name
+from halyard.model.budget import OverBudget
 from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import OpenDimensions, Shapes
-from halyard.torch_nnapi import pickles, read_conversion
+from halyard.torch_nnapi import conversion, pickles, read_conversion
+from halyard.torch_nnapi.archive import Archive
+from halyard.torch_nnapi.pickles import Storage, Tensor
 from halyard.torch_nnapi.serialized import parse
 from tests.harness.on_engine import outputs_of
 
@@ -167,6 +170,50 @@ def test_a_pickle_that_is_not_torchscripts_is_refused(name: str) -> None:
     content, message = PICKLES[name]
     with pytest.raises(HalyardError, match=message):
         read(with_pickle(content))
+
+
+# A tuple of twice itself, forty times: one object each, which it would take a year to go through.
+_TWICE = b")" + b"q\x00h\x00\x86" * 40
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"}" + _TWICE + b"Ns", "a key is neither a word nor a number"),
+        (_TWICE + b")\x81", "an object is made of what is no class"),
+        (b"c" + b"a" * 100_000 + b"\nb\n)\x81", "makes an object of a{200}\\.\\.\\.,"),
+        (b"c" + b"a" * 100_000 + b"\nb\n)R", "calls a{200}\\.\\.\\.,"),
+    ],
+    ids=["key", "class", "long_class", "long_function"],
+)
+def test_a_small_pickle_takes_little(content: bytes, message: str) -> None:
+    with pytest.raises(HalyardError, match=message) as told:
+        read(with_pickle(b"\x80\x02" + content + b"."))
+    assert len(str(told.value)) < 1000
+
+
+def test_orders_of_dimensions_are_numbers() -> None:
+    twice = pickles.loads(b"\x80\x02" + _TWICE + b".")
+    for given in ([twice], [3], [0, 0]):
+        module = pickles.Record("module", {"inp_mem_fmts": given})
+        with pytest.raises(ValueError, match="inp_mem_fmts does not say 1 times"):
+            conversion._formats(module, "inp_mem_fmts", 1)
+
+
+def test_strides_of_nothing_do_not_make_much_of_little() -> None:
+    archive = Archive((FOLDER / "conv_net.pt").read_bytes())
+    key = pickled_weights(archive)[0].storage.key
+    large = Tensor(Storage("FloatStorage", key, 1), 0, (2**24,), (0,))
+    assert archive.array(large).size == 2**24
+    assert archive.array(large).size == 2**24
+    with pytest.raises(OverBudget, match="its tensors would come to"):
+        archive.array(large)
+
+
+def pickled_weights(archive: Archive) -> Sequence[Tensor]:
+    found = archive.module().get("weights")
+    assert isinstance(found, list)
+    return found
 
 
 def test_a_list_within_itself_ends() -> None:

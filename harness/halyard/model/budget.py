@@ -50,6 +50,13 @@ class Budget:
                 f"may become {self.most_bytes}"
             )
 
+    def has_bytes(self, count: int) -> bool:
+        """Whether as many are left, which are taken then: for what can be left undone."""
+        if self.bytes_taken + count > self.most_bytes:
+            return False
+        self.bytes_taken += count
+        return True
+
     def take_numbers(self, count: int, what: str) -> None:
         """As take_bytes() of numbers that Python keeps one by one."""
         self.take_bytes(count * _NUMBER_BYTES, what)

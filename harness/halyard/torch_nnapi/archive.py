@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from halyard.model import Array
+from halyard.model.budget import Budget, excerpt
 from halyard.torch_nnapi import pickles
 from halyard.torch_nnapi.pickles import Record, Tensor
 
 _MODULE = "NnapiModule"
 _BEGIN_OF_A_ZIP = b"PK\x03\x04"
 _MAX_PICKLE_BYTES = 2**24
-# Of one tensor: strides of nothing make many elements of few.
-_MAX_ELEMENTS = 2**28
 
 _ELEMENTS = {
     "BoolStorage": "u1",
@@ -36,9 +35,11 @@ _ELEMENTS = {
 
 
 class Archive:
-    """ValueError, from all of it, for what is no such archive, or is damaged."""
+    """ValueError, from all of it, for what is no such archive, or is damaged; OverBudget where it
+    would come to far more than it is."""
 
     def __init__(self, content: bytes) -> None:
+        self._budget = Budget(len(content))
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
         except (zipfile.BadZipFile, NotImplementedError) as error:
@@ -76,7 +77,7 @@ class Archive:
         """A tensor's elements, in its order."""
         kind = tensor.storage.kind
         if kind not in _ELEMENTS:
-            raise ValueError(f"a tensor's data are a {kind}, which NNAPI has no type for")
+            raise ValueError(f"a tensor's data are a {excerpt(kind)}, which NNAPI has no type for")
         dtype = np.dtype(_ELEMENTS[kind])
         values = np.frombuffer(self._read(f"data/{tensor.storage.key}"), dtype)
         numbers = (tensor.offset, *tensor.shape, *tensor.strides)
@@ -84,8 +85,11 @@ class Archive:
             (extent - 1) * stride
             for extent, stride in zip(tensor.shape, tensor.strides, strict=True)
         )
-        if min(numbers) < 0 or math.prod(tensor.shape) > _MAX_ELEMENTS or last >= values.size:
-            raise ValueError(f"a tensor lies outside of data/{tensor.storage.key}")
+        if min(numbers) < 0 or last >= values.size:
+            raise ValueError(f"a tensor lies outside of data/{excerpt(tensor.storage.key)}")
+        # Strides of nothing make many elements of few, and many tensors may be of the same.
+        size = math.prod(tensor.shape) * dtype.itemsize
+        self._budget.take_bytes(size, "its tensors")
         return np.ascontiguousarray(
             np.lib.stride_tricks.as_strided(
                 values[tensor.offset :],

@@ -107,7 +107,11 @@ def _data(archive: Archive, module: Record) -> tuple[bytes, list[Array]]:
 def _formats(module: Record, name: str, count: int) -> list[int]:
     """Of inputs or outputs: whether PyTorch moves their channels."""
     given: Any = module.get(name)
-    if not isinstance(given, list) or len(given) != count or not set(given) <= {0, 1, 2}:
+    if (
+        not isinstance(given, list)
+        or len(given) != count
+        or not all(type(each) is int and 0 <= each <= 2 for each in given)
+    ):
         raise ValueError(f"{name} does not say {count} times how dimensions are ordered")
     return given
 

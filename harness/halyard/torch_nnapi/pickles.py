@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from halyard.model.budget import excerpt
+
 
 @dataclass(frozen=True)
 class Name:
@@ -144,13 +146,20 @@ class _Machine:
         target = self._stack[-1]
         if not isinstance(target, dict):
             raise TypeError("what is no dictionary has items set")
-        target.update(zip(items[::2], items[1::2], strict=True))
+        keys = items[::2]
+        # To hash a tuple goes through all that is below it, however often that is one object.
+        if not all(isinstance(key, (str, int, float)) for key in keys):
+            raise TypeError("a key is neither a word nor a number")
+        target.update(zip(keys, items[1::2], strict=True))
 
     def new_object(self, _: Any) -> None:
         arguments, kind = self.pop(), self.pop()
-        if not isinstance(kind, Name) or not kind.text.startswith("__torch__.") or arguments:
+        if not isinstance(kind, Name):
+            raise TypeError("an object is made of what is no class")
+        if not kind.text.startswith("__torch__.") or arguments:
             raise ValueError(
-                f"its pickle makes an object of {kind}, which is none of TorchScript's"
+                f"its pickle makes an object of {excerpt(kind.text)}, which is none of "
+                "TorchScript's"
             )
         self._stack.append(Record(kind.text))
 
@@ -173,7 +182,7 @@ class _Machine:
         if not isinstance(function, Name) or not isinstance(arguments, tuple):
             raise TypeError("what is no function is called")
         if function.text not in _FUNCTIONS:
-            raise ValueError(f"its pickle calls {function.text}, which is not done")
+            raise ValueError(f"its pickle calls {excerpt(function.text)}, which is not done")
         self._stack.append(_FUNCTIONS[function.text](*arguments))
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
@@ -12,6 +12,7 @@ from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 from onnx.inliner import inline_local_functions
 
 from halyard.errors import HalyardError
+from halyard.model.budget import Budget, OverBudget, excerpt
 from halyard.onnx.graph import checked, parsed
 from halyard.onnx.reading.naming import put_in_order
 
@@ -27,7 +28,12 @@ def model_of(content: bytes, path: Path) -> ModelProto:
         _embed_external_data(model, path.parent)
         put_in_order(model.graph)
         _check(model)
-        return inline_local_functions(model) if model.functions else model
+        if not model.functions:
+            return model
+        _take_functions(model, Budget(len(content)))
+        return inline_local_functions(model)
+    except OverBudget as error:
+        raise HalyardError(f"{path}: {error}") from error
     except ValueError as error:
         raise HalyardError(f"{path}: this is no ONNX file: {error}") from error
     except RecursionError as error:
@@ -55,6 +61,34 @@ def _check(model: ModelProto) -> None:
 
 def _is_tensor(proto: TypeProto) -> bool:
     return bool(proto.HasField("tensor_type"))
+
+
+def _take_functions(model: ModelProto, budget: Budget) -> None:
+    """The nodes that its functions come to in their places: those that call each other twice double
+    with each. ValueError for one that calls itself."""
+    bodies = {(each.domain, each.name): each.node for each in model.functions}
+    counts: dict[tuple[str, str], int] = {}
+    open_ones: set[tuple[str, str]] = set()
+
+    def of_all(nodes: Iterable[NodeProto]) -> int:
+        return sum(of_one(node) for node in nodes)
+
+    def of_one(node: NodeProto) -> int:
+        inside = sum(
+            of_all(graph.node) for each in node.attribute for graph in (each.g, *each.graphs)
+        )
+        called = (node.domain, node.op_type)
+        if called not in bodies:
+            return 1 + inside
+        if called in open_ones:
+            raise ValueError(f"its function {excerpt(node.op_type)!r} calls itself")
+        if called not in counts:
+            open_ones.add(called)
+            counts[called] = of_all(bodies[called])
+            open_ones.remove(called)
+        return counts[called] + inside
+
+    budget.take_nodes(of_all(model.graph.node), "its graph, with functions in their places,")
 
 
 def tensors_of(graph: GraphProto) -> Iterator[TensorProto]:

@@ -22,6 +22,7 @@ from onnx import (
 
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import Array
+from halyard.model.budget import Budget
 from halyard.model.shapes import UNSAID, Shapes
 from halyard.onnx.reading.branches import Branch, branch_of
 from halyard.onnx.reading.declared import close_inputs
@@ -30,7 +31,7 @@ from halyard.onnx.reading.inference import inferred, merged, without_shape
 from halyard.onnx.reading.naming import names_of, read_by
 from halyard.onnx.reading.runtime_types import told_by_runtime
 
-# Of a value, and of all constants that are computed: a file of a few bytes may ask for anything.
+# Of a value: a file of a few bytes may ask for anything.
 MAX_VALUE_BYTES = 2**30
 # Larger constants say nothing about shapes.
 _MAX_SHAPE_ELEMENTS = 4096
@@ -124,8 +125,13 @@ class Network:
     certain: set[str] = field(default_factory=set)
     producers: dict[str, Node] = field(default_factory=dict)
     uses: dict[str, list[Node]] = field(default_factory=dict)
+    # For what is computed when the file is read.
+    budget: Budget = field(init=False)
     # Why nodes are not understood, by their numbers: no other looks into them.
     refused: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.budget = Budget(self.model.ByteSize())
 
     @property
     def name(self) -> str:
@@ -339,14 +345,15 @@ def _fold(network: Network, node: Node) -> None:
         return
     if node.operator not in FOLDABLE or any(name not in network.constants for name in names):
         return
-    room = MAX_VALUE_BYTES
+    size = 0
     for name in node.outputs:
         found = network.types.get(name)
         if found is None and node.operator != "NonZero":
             return
         # Strings and the like are of 16 bytes at most as far as this goes.
-        room -= 16 * math.prod(found.shape) if found else 0
-    if room < 0:
+        size += 16 * math.prod(found.shape) if found else 0
+    # Of a chain each value may be as large as the one before.
+    if not network.budget.has_bytes(size):
         return
     try:
         results = evaluated(node.proto, node.opset, [network.constants[name] for name in names])
