@@ -94,13 +94,18 @@ class Attacker:
     def honest(self, seconds: int = 3) -> Fight:
         return self._judge("--seconds", seconds)
 
-    def beside(self, *words: str | int, seconds: int, calls: str = "all") -> Fight:
+    def beside(
+        self, *words: str | int, seconds: int, calls: str = "all", once: str = ""
+    ) -> Fight:
         """An attack that goes on for as long as the honest client beside it calls.
 
-        `calls`: "all", or "essentials".
+        `calls`: "all", or "essentials". `once`: the honest client waits until the attack says this.
         """
         with self.start(*words, "--seconds", seconds + 4 * self._patience) as running:
             time.sleep(_LEAD)
+            patience = time.monotonic() + 4 * self._patience
+            while once not in running.said() and time.monotonic() < patience:
+                time.sleep(0.5)
             fight = self._judge("--seconds", seconds, "--against", calls)
             said = running.said()
         self._tell(f"the attack: {said.strip()}")

@@ -74,10 +74,13 @@ class Siege:
     before: Footprint  # of the same
     seconds: int  # that the honest client calls beside an attack
 
-    def beside(self, *words: str | int, calls: Sequence[str] = CALLS) -> str:
-        """The honest client makes `calls` while the attack goes on; what the attack said."""
+    def beside(self, *words: str | int, calls: Sequence[str] = CALLS, once: str = "") -> str:
+        """The honest client makes `calls` while the attack goes on; what the attack said.
+
+        `once`: the honest client waits until the attack says this.
+        """
         only = "essentials" if calls == ESSENTIALS else "all"
-        fight = self.attacker.beside(*words, seconds=self.seconds, calls=only)
+        fight = self.attacker.beside(*words, seconds=self.seconds, calls=only, once=once)
         assert_served(fight, calls)
         return fight.attack
 

@@ -87,16 +87,22 @@ Status freeze(const Link& link, pid_t pid, bool frozen) {
                    : internalError(std::string("BINDER_FREEZE: ") + strerror(errno));
 }
 
-// A child that asks for executions and models, and is frozen before the service calls it back.
-Status freezeCaller(const Settings& settings) {
+// A child that has asked for executions, and takes no call of the service's.
+struct SilentChild {
+    pid_t pid = -1;
+    bool ready = false;
+};
+
+// `loopTimeout`: nanoseconds that its executions take.
+Result<SilentChild> startSilentChild(const Settings& settings, uint64_t loopTimeout) {
     std::array<int, 2> ready = {-1, -1};
     if (pipe2(ready.data(), O_CLOEXEC) != 0) {
         return internalError("pipe2");
     }
-    const pid_t child = fork();
-    if (child == 0) {
+    SilentChild child = {.pid = fork()};
+    if (child.pid == 0) {
         const Result<PreparedClient> endless = PreparedClient::connectEndless(settings);
-        const Times times = {.deadline = {}, .loopTimeout = 2'000'000'000};
+        const Times times = {.deadline = {}, .loopTimeout = loopTimeout};
         for (int i = 0; endless.ok() && i < settings.clients; ++i) {
             static_cast<void>(endless->launch(times));
         }
@@ -105,20 +111,41 @@ Status freezeCaller(const Settings& settings) {
         pause();
         _exit(0);
     }
+    close(ready[1]);
     char told = 0;
-    static_cast<void>(read(ready[0], &told, 1));
+    child.ready = read(ready[0], &told, 1) == 1 && told == 'y';
+    close(ready[0]);
+    return child;
+}
+
+void end(const SilentChild& child) {
+    kill(child.pid, SIGKILL);
+    waitpid(child.pid, nullptr, 0);
+}
+
+// A child that asks for executions, and is frozen before the service calls it back.
+Status freezeCaller(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Link> link, Link::open());
-    Status frozen = told == 'y' ? freeze(*link, child, true) : internalError("the child failed");
-    printf("a process with %d executions: %s\n", settings.clients,
-           frozen.ok() ? "frozen" : frozen.toString().c_str());
-    if (frozen.ok()) {
-        hold(*link, settings);
+    Status frozen = internalError("no child was started");
+    // The kernel freezes nobody whom a call waits for: on a busy device the first executions are at
+    // their end before the last are asked for.
+    for (const uint64_t seconds : {2, 4, 8, 15}) {
+        HALYARD_ASSIGN_OR_RETURN(const SilentChild child,
+                                 startSilentChild(settings, seconds * 1'000'000'000));
+        frozen = child.ready ? freeze(*link, child.pid, true) : internalError("the child failed");
+        printf("a process with %d executions: %s\n", settings.clients,
+               frozen.ok() ? "frozen" : frozen.toString().c_str());
+        if (frozen.ok()) {
+            hold(*link, settings);
+            if (settings.against == "thaw") {
+                static_cast<void>(freeze(*link, child.pid, false));
+            }
+        }
+        end(child);
+        if (frozen.ok()) {
+            break;
+        }
     }
-    if (settings.against == "thaw") {
-        static_cast<void>(freeze(*link, child, false));
-    }
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
     return frozen;
 }
 
