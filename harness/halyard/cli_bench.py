@@ -2,9 +2,7 @@
 """The command bench: our engine on a device, its peers on this machine, two that take turns."""
 
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -19,17 +17,9 @@ from halyard.bench.burners import Burners
 from halyard.bench.pair import Spec
 from halyard.bench.pair_run import PairRun
 from halyard.bench.report import Report
-from halyard.bench.results import Skipped
-from halyard.bench.site import Site
 from halyard.bench.subjects import subjects_of
-from halyard.bench.table import (
-    print_clients,
-    print_conditions,
-    print_model,
-    print_nodes,
-    print_peers,
-    print_sustained,
-)
+from halyard.bench.table import print_conditions
+from halyard.bench_series import find_peers, measure_all, site_of
 from halyard.cli_device import METAVAR, open_shown
 from halyard.cli_group import INTERRUPTED, examples
 from halyard.cli_inputs import input_options, output_option
@@ -45,21 +35,15 @@ from halyard.cli_timing import (
     timing_options,
 )
 from halyard.conditions import Gate
-from halyard.devices import Device, ServiceOptions, config_of
-from halyard.devices.config import DeviceConfig
+from halyard.devices import config_of
 from halyard.engines import peers
-from halyard.engines.peers import FoundPeer
-from halyard.engines.workload import Workload
-from halyard.errors import ConfigError, DeviceError, HalyardError
-from halyard.hal_version import Choice
+from halyard.errors import ConfigError
 from halyard.model import DataType
 from halyard.model.input_files import InputFiles
-from halyard.model.partitioned import PartitionedModel
 from halyard.model.read_options import ReadOptions
 from halyard.output_file import check_writable
 from halyard.records.bench import Bench
 from halyard.runner import EXECUTION_MODES
-from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 
 _TYPES = "float32,quant8_signed"
@@ -381,8 +365,8 @@ def bench(
     with open_shown(terminal, device_name, config) as device:
         if is_here and words_a is None:
             gpu.check(asked)
-        site = _site(device, config, mode, instance, chosen_hal)
-        found = _find_peers(terminal, chosen, peer_names is not None) if is_here else []
+        site = site_of(device, config, mode, instance, chosen_hal)
+        found = find_peers(terminal, chosen, peer_names is not None) if is_here else []
         print_conditions(terminal, device, conditions.read(device))
         with cpu_cores.pinned(cores), Burners(burn) as burners:
             has_peaks = is_here and words_a is None
@@ -433,7 +417,7 @@ def bench(
                         gate=gate,
                         sustained_s=sustained,
                     )
-                    _measure(terminal, benchmark, subjects, counts, report, cool_down)
+                    measure_all(terminal, benchmark, subjects, counts, report, cool_down)
                     if is_here:
                         peaks.measure_again(terminal, report)
                 report.complete = True
@@ -465,59 +449,6 @@ def _models(arguments: Sequence[str], option: str | None) -> list[str]:
     if source is click.core.ParameterSource.COMMANDLINE:
         raise ConfigError(f"--models {option}: the models are {', '.join(arguments)} already")
     return cli_lists.distinct(list(arguments), "MODEL")
-
-
-def _site(
-    device: Device, config: DeviceConfig, mode: str, instance: str | None, hal: Choice
-) -> Site:
-    service = ServiceOptions(program=config.service.program, instance=config.service.instance)
-    return Site(device, EXECUTION_MODES[mode], hal, instance, service)
-
-
-def _find_peers(
-    terminal: Terminal, chosen: Sequence[peers.Peer], required: bool
-) -> Sequence[FoundPeer]:
-    if not chosen:
-        return []
-    with terminal.step("Looking for peers"):
-        found = peers.find(chosen, required=required)
-    print_peers(terminal, found)
-    return found
-
-
-def _measure(
-    terminal: Terminal,
-    benchmark: Benchmark,
-    subjects: Sequence[Subject | FileSubject],
-    counts: Sequence[int],
-    report: Report,
-    cool_down: float,
-) -> None:
-    for subject in subjects:
-        try:
-            with terminal.step(f"Building {subject}"):
-                if isinstance(subject.runnable, PartitionedModel):
-                    raise subject.runnable.refusal
-                work = Workload.of_subject(subject)
-                site = benchmark.site.reaching(subject.runnable) if benchmark.site else None
-        except DeviceError:
-            raise
-        except HalyardError as error:
-            skipped = Skipped.of(subject, str(error))
-            report.skipped.append(skipped)
-            terminal.detail(f"{'PROBLEM  ' if skipped.failed else ''}{error}")
-            continue
-        with work:
-            for count in counts:
-                if cool_down and report.results:
-                    with terminal.step(f"Cooling down for {cool_down:g} s"):
-                        time.sleep(cool_down)
-                here = replace(benchmark, site=site)
-                result = here.measure(subject, work, count, report.results)
-                print_model(terminal, result, report.peaks[count])
-                print_sustained(terminal, result.sustained.record() if result.sustained else None)
-                print_clients(terminal, result)
-                print_nodes(terminal, result, report.peaks[count])
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

@@ -94,9 +94,7 @@ class Attacker:
     def honest(self, seconds: int = 3) -> Fight:
         return self._judge("--seconds", seconds)
 
-    def beside(
-        self, *words: str | int, seconds: int, calls: str = "all", once: str = ""
-    ) -> Fight:
+    def beside(self, *words: str | int, seconds: int, calls: str = "all", once: str = "") -> Fight:
         """An attack that goes on for as long as the honest client beside it calls.
 
         `calls`: "all", or "essentials". `once`: the honest client waits until the attack says this.

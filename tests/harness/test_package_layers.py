@@ -61,7 +61,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"bench", "conformance", "deploy", "report", "shape_runs"}),
     frozenset({"vts"}),
     _FOR_COMMANDS,
-    _COMMANDS | {"demo", "run_series"},
+    _COMMANDS | {"bench_series", "demo", "run_series"},
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),
 )

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What halyard bench does once a device is there: it looks for peers, and measures one model after
+the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from halyard.bench.benchmark import Benchmark
+from halyard.bench.report import Report
+from halyard.bench.results import Skipped
+from halyard.bench.site import Site
+from halyard.bench.table import (
+    print_clients,
+    print_model,
+    print_nodes,
+    print_peers,
+    print_sustained,
+)
+from halyard.devices import Device, ServiceOptions
+from halyard.devices.config import DeviceConfig
+from halyard.engines import peers
+from halyard.engines.peers import FoundPeer
+from halyard.engines.workload import Workload
+from halyard.errors import DeviceError, HalyardError
+from halyard.hal_version import Choice
+from halyard.model.partitioned import PartitionedModel
+from halyard.runner import EXECUTION_MODES
+from halyard.subject import FileSubject, Subject
+from halyard.terminal import Terminal
+
+
+def site_of(
+    device: Device, config: DeviceConfig, mode: str, instance: str | None, hal: Choice
+) -> Site:
+    service = ServiceOptions(program=config.service.program, instance=config.service.instance)
+    return Site(device, EXECUTION_MODES[mode], hal, instance, service)
+
+
+def find_peers(
+    terminal: Terminal, chosen: Sequence[peers.Peer], required: bool
+) -> Sequence[FoundPeer]:
+    if not chosen:
+        return []
+    with terminal.step("Looking for peers"):
+        found = peers.find(chosen, required=required)
+    print_peers(terminal, found)
+    return found
+
+
+def measure_all(
+    terminal: Terminal,
+    benchmark: Benchmark,
+    subjects: Sequence[Subject | FileSubject],
+    counts: Sequence[int],
+    report: Report,
+    cool_down: float,
+) -> None:
+    for subject in subjects:
+        try:
+            with terminal.step(f"Building {subject}"):
+                if isinstance(subject.runnable, PartitionedModel):
+                    raise subject.runnable.refusal
+                work = Workload.of_subject(subject)
+                site = benchmark.site.reaching(subject.runnable) if benchmark.site else None
+        except DeviceError:
+            raise
+        except HalyardError as error:
+            skipped = Skipped.of(subject, str(error))
+            report.skipped.append(skipped)
+            terminal.detail(f"{'PROBLEM  ' if skipped.failed else ''}{error}")
+            continue
+        with work:
+            for count in counts:
+                if cool_down and report.results:
+                    with terminal.step(f"Cooling down for {cool_down:g} s"):
+                        time.sleep(cool_down)
+                here = replace(benchmark, site=site)
+                result = here.measure(subject, work, count, report.results)
+                print_model(terminal, result, report.peaks[count])
+                print_sustained(terminal, result.sustained.record() if result.sustained else None)
+                print_clients(terminal, result)
+                print_nodes(terminal, result, report.peaks[count])
