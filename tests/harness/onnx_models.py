@@ -4,11 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import ModelProto, TensorProto, helper, numpy_helper, shape_inference
+from onnx import (
+    ModelProto,
+    TensorProto,
+    external_data_helper,
+    helper,
+    numpy_helper,
+    shape_inference,
+)
 
 Array = npt.NDArray[Any]
 OPSET = 17
@@ -187,6 +195,21 @@ def transformer_encoder() -> ModelProto:
     m = g.op("Mul", g.op("Mul", m, g.op("Add", bend, g.constant(1))), g.constant(0.5))
     x = g.op("Add", x, linear(m, 32, width))
     return g.model(x, g.op("ReduceMean", x, axes=[1], keepdims=0))
+
+
+def with_data_beside(folder: Path) -> ModelProto:
+    """All weights of a block in "weights.bin" of the folder, one after the other."""
+    model = mobilenet_block()
+    content = bytearray()
+    for tensor in model.graph.initializer:
+        data = tensor.raw_data
+        external_data_helper.set_external_data(
+            tensor, "weights.bin", offset=len(content), length=len(data)
+        )
+        tensor.ClearField("raw_data")
+        content += data
+    (folder / "weights.bin").write_bytes(content)
+    return model
 
 
 def halved(model: ModelProto) -> ModelProto:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from onnx import ModelProto, TensorProto, external_data_helper, helper
+from onnx import ModelProto, TensorProto, helper
 
 from halyard import onnx
 from halyard.conversion import convert
@@ -33,23 +33,8 @@ def read(model: ModelProto, folder: Path) -> Conversion:
 # ---- data in a file beside ----------------------------------------------------------------------
 
 
-def with_data_beside(folder: Path) -> ModelProto:
-    """All weights in "weights.bin", one after the other."""
-    model = onnx_models.mobilenet_block()
-    content = bytearray()
-    for tensor in model.graph.initializer:
-        data = tensor.raw_data
-        external_data_helper.set_external_data(
-            tensor, "weights.bin", offset=len(content), length=len(data)
-        )
-        tensor.ClearField("raw_data")
-        content += data
-    (folder / "weights.bin").write_bytes(content)
-    return model
-
-
 def test_weights_may_lie_in_a_file_beside(tmp_path: Path) -> None:
-    conversion = read(with_data_beside(tmp_path), tmp_path)
+    conversion = read(onnx_models.with_data_beside(tmp_path), tmp_path)
     assert conversion.unmapped == ()
     assert problems(conversion, tmp_path / "model.onnx") == []
 
@@ -98,7 +83,7 @@ def test_data_beside_is_read_from_the_models_folder_alone(name: str, tmp_path: P
     folder = tmp_path / "model"
     folder.mkdir()
     (tmp_path / "weights.bin").write_bytes(bytes(10**6))
-    model = with_data_beside(folder)
+    model = onnx_models.with_data_beside(folder)
     change(folder, model)
     with pytest.raises(HalyardError, match=message):
         read(model, folder)

@@ -5,16 +5,17 @@ sides alike."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from halyard import folders, onnx, tflite
 from halyard.comparison.side import Answer, LibrarySide, Tensors, by_halves
 from halyard.engines.engine import EngineRefused, Library
-from halyard.engines.original import original_inputs
+from halyard.engines.original import file_of, original_inputs
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
-from halyard.model import Array, Conversion, NnapiPart, RunnableModel, tensor_infos
+from halyard.model import Array, Conversion, NnapiPart, RunnableModel, Source, tensor_infos
 from halyard.model.fitting import fitted
 
 
@@ -35,7 +36,8 @@ class OriginalSide(LibrarySide):
     def _answer(self, work: Workload) -> Answer:
         if work.model is not self._runnable:
             return super()._answer(work)
-        found = self._file(self._conversion.source.reference, work.inputs)
+        with file_of(self._conversion.source) as path:
+            found = self._file(path, work.inputs)
         if isinstance(found, str):
             return Answer(reason=found)
         try:
@@ -50,8 +52,6 @@ class OriginalSide(LibrarySide):
         if runnable is not self._runnable or len(parts) != 1 or not isinstance(parts[0], NnapiPart):
             return None
         part = parts[0]
-        content = self._conversion.source.reference
-        expose = _EXPOSERS[self._conversion.source.format]
         computed = {index for each in part.model.main.operations for index in each.outputs}
         names = {index: name for index, name in part.tensor_names.items() if index in computed}
         values: dict[int, Array] = {}
@@ -62,7 +62,7 @@ class OriginalSide(LibrarySide):
             answers = []
             for each in batch:
                 wanted = [names[index] for index in each]
-                found = self._file(expose(content, wanted), inputs)
+                found = self._exposed(wanted, inputs)
                 if isinstance(found, str):
                     answers.append(Answer(reason=found))
                     continue
@@ -88,26 +88,35 @@ class OriginalSide(LibrarySide):
                     reasons[index] = str(error)
         return Tensors(values, reasons, requests=requests)
 
-    def _file(self, content: bytes, inputs: Sequence[Array]) -> Mapping[str, Array] | str:
+    def _exposed(self, names: Sequence[str], inputs: Sequence[Array]) -> Mapping[str, Array] | str:
+        """What the file computes of these names."""
+        source = self._conversion.source
+        try:
+            content = _EXPOSERS[source.format](source, names)
+            with folders.Temporary("original") as folder:
+                path = folder / f"model{source.suffix}"
+                path.write_bytes(content)
+                return self._file(path, inputs)
+        except (HalyardError, OSError) as error:
+            return str(error)
+
+    def _file(self, path: Path, inputs: Sequence[Array]) -> Mapping[str, Array] | str:
         """What a file gives, by the names of its outputs; or why it gives nothing."""
         try:
             given = original_inputs(self._conversion, inputs)
-            with folders.Temporary("original") as folder:
-                path = folder / f"model{self._conversion.source.suffix}"
-                path.write_bytes(content)
-                with self._engine.load(path, [each.shape for each in given]) as loaded:
-                    loaded.feed(given)
-                    outputs = loaded.run()
-                    infos = loaded.tensors.outputs
+            with self._engine.load(path, [each.shape for each in given]) as loaded:
+                loaded.feed(given)
+                outputs = loaded.run()
+                infos = loaded.tensors.outputs
         except (EngineRefused, HalyardError, ValueError) as error:
             return str(error)
         return {info.name: values for info, values in zip(infos, outputs, strict=True)}
 
 
-def _expose_tflite(content: bytes, names: Sequence[str]) -> bytes:
+def _expose_tflite(source: Source, names: Sequence[str]) -> bytes:
     from halyard.tflite.graph import packed
 
-    model = tflite.read(content)
+    model = tflite.read(source.reference)
     graph = model.subgraphs[0]
     places = {
         tensor.name.decode(errors="replace"): place for place, tensor in enumerate(graph.tensors)
@@ -120,10 +129,11 @@ def _expose_tflite(content: bytes, names: Sequence[str]) -> bytes:
     return packed(model)
 
 
-def _expose_onnx(content: bytes, names: Sequence[str]) -> bytes:
+def _expose_onnx(source: Source, names: Sequence[str]) -> bytes:
+    """With the data that lies beside the file."""
     from halyard.onnx.graph import packed
 
-    model = onnx.read(content)
+    model = onnx.read(source.reference, source.path.parent)
     there = {value.name for value in model.graph.output}
     computed = {name for node in model.graph.node for name in node.output}
     for name in dict.fromkeys(names):
@@ -134,7 +144,7 @@ def _expose_onnx(content: bytes, names: Sequence[str]) -> bytes:
 
 
 # By the formats of halyard.conversion.
-_EXPOSERS: Mapping[str, Callable[[bytes, Sequence[str]], bytes]] = {
+_EXPOSERS: Mapping[str, Callable[[Source, Sequence[str]], bytes]] = {
     "TFLite": _expose_tflite,
     "ONNX": _expose_onnx,
 }

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -51,12 +52,21 @@ def run_source(
     engine: Library, source: Source, inputs: Sequence[Array], count: int, warmup: int
 ) -> tuple[list[Array], list[int]]:
     """The same of what a model was read from."""
+    with file_of(source) as path:
+        return run_file(engine, path, inputs, count, warmup)
+
+
+@contextmanager
+def file_of(source: Source) -> Iterator[Path]:
+    """The file that its own engine is to run: in its place where it runs as it is, since it may
+    have data beside it."""
     if source.compared is None and source.content is None:
-        return run_file(engine, source.path, inputs, count, warmup)
+        yield source.path
+        return
     with folders.Temporary("source") as folder:
         path = folder / f"model{source.suffix}"
         path.write_bytes(source.reference)
-        return run_file(engine, path, inputs, count, warmup)
+        yield path
 
 
 def run_part(

@@ -30,15 +30,20 @@ def write(model: pb.Model) -> bytes:
     return packed(convert(model).model())
 
 
-def read(content: bytes) -> Any:
-    """What an ONNX file says, as a ModelProto that its checker finds no fault with. HalyardError
-    where it is none."""
+def read(content: bytes, folder: Path | None = None) -> Any:
+    """What an ONNX file says, as a ModelProto that its checker finds no fault with, with the data
+    that lies beside it in `folder`. HalyardError where it is none."""
     try:
-        from halyard.onnx.graph import unpacked
+        from halyard.onnx.graph import checked, parsed
+        from halyard.onnx.reading.file import embed_external_data
     except ImportError as error:
         raise _missing("read", error) from error
     try:
-        return unpacked(content)
+        model = parsed(content)
+        if folder is not None:
+            embed_external_data(model, folder)
+        checked(model)
+        return model
     except ValueError as error:
         raise HalyardError(f"this is no ONNX file: {error}") from error
 

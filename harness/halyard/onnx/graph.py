@@ -56,13 +56,6 @@ def packed(model: ModelProto) -> bytes:
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def unpacked(content: bytes) -> ModelProto:
-    """ValueError for what is no model, or none that makes sense."""
-    model = parsed(content)
-    checked(model)
-    return model
-
-
 def parsed(content: bytes) -> ModelProto:
     """ValueError for what is no message."""
     model = ModelProto()

@@ -25,7 +25,7 @@ def model_of(content: bytes, path: Path) -> ModelProto:
     or has data that is not there."""
     try:
         model = parsed(content)
-        _embed_external_data(model, path.parent)
+        embed_external_data(model, path.parent)
         put_in_order(model.graph)
         _check(model)
         if not model.functions:
@@ -107,7 +107,8 @@ def _tensors_of_node(node: NodeProto) -> Iterator[TensorProto]:
             yield from tensors_of(graph)
 
 
-def _embed_external_data(model: ModelProto, folder: Path) -> None:
+def embed_external_data(model: ModelProto, folder: Path) -> None:
+    """Puts what lies in files beside into the model. ValueError where it is not there."""
     tensors = [*tensors_of(model.graph)]
     for function in model.functions:
         for node in function.node:
