@@ -19,6 +19,7 @@ from halyard.bench.table import (
     print_peers,
     print_sustained,
 )
+from halyard.cli_model import show_parts
 from halyard.devices import Device, ServiceOptions
 from halyard.devices.config import DeviceConfig
 from halyard.engines import peers
@@ -61,8 +62,7 @@ def measure_all(
     for subject in subjects:
         try:
             with terminal.step(f"Building {subject}"):
-                if isinstance(subject.runnable, PartitionedModel):
-                    raise subject.runnable.refusal
+                _refuse_of_parts(subject, benchmark)
                 work = Workload.of_subject(subject)
                 site = benchmark.site.reaching(subject.runnable) if benchmark.site else None
         except DeviceError:
@@ -72,6 +72,7 @@ def measure_all(
             report.skipped.append(skipped)
             terminal.detail(f"{'PROBLEM  ' if skipped.failed else ''}{error}")
             continue
+        show_parts(terminal, subject)
         with work:
             for count in counts:
                 if cool_down and report.results:
@@ -83,3 +84,20 @@ def measure_all(
                 print_sustained(terminal, result.sustained.record() if result.sustained else None)
                 print_clients(terminal, result)
                 print_nodes(terminal, result, report.peaks[count])
+
+
+def _refuse_of_parts(subject: Subject | FileSubject, benchmark: Benchmark) -> None:
+    """HalyardError, before anything is measured, for what can't be had of a model in parts."""
+    model = subject.runnable
+    if not isinstance(model, PartitionedModel):
+        return
+    if benchmark.clients:
+        raise HalyardError(
+            f"{model.words}: clients of one driver have no host's part between them, so that "
+            "--clients is for models that NNAPI runs whole"
+        )
+    if benchmark.sustained_s:
+        raise HalyardError(
+            f"{model.words}: a part executes as often as the whole, one after the other, so that "
+            "there is no load by the second: --sustained is for models that NNAPI runs whole"
+        )

@@ -344,7 +344,7 @@ def strangers(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[s
     """Backends that ran something though others were asked for, and they were not."""
     if not asked:
         return []
-    placement = _in_driver(placement)
+    placement = in_driver(placement)
     missing = absent(placement, asked)
     reason = f" ({'; '.join(missing)})" if missing else ""
     return [
@@ -357,7 +357,7 @@ def strangers(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[s
 
 def absent(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]:
     """The asked backends that neither ran a node nor said why not."""
-    placement = _in_driver(placement)
+    placement = in_driver(placement)
     heard = {row.backend for row in placement}
     heard |= {refusal.backend for row in placement for refusal in row.refusals}
     # Nodes that the first backends took are not offered to the later ones.
@@ -373,14 +373,14 @@ def absent(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]
 def others(placement: Sequence[pb.Placement], asked: Sequence[str]) -> str:
     """Why it is not what was asked for: no backend that was ran anything. Empty: one did, or none
     was asked for."""
-    ran = [share.backend for share in shares(_in_driver(placement)) if share.backend]
+    ran = [share.backend for share in shares(in_driver(placement)) if share.backend]
     if not asked or not ran or set(ran) & set(_names(asked)):
         return ""
     reason = "; ".join(absent(placement, asked) or f"none of {','.join(asked)} ran a node")
     return f"{reason}, and {','.join(ran)} ran all of them"
 
 
-def _in_driver(placement: Sequence[pb.Placement]) -> Sequence[pb.Placement]:
+def in_driver(placement: Sequence[pb.Placement]) -> Sequence[pb.Placement]:
     """Without what is left to the host, as it is with any backend."""
     return [row for row in placement if row.backend != HOST]
 

@@ -226,6 +226,7 @@ def _converted(path: Path, options: ReadOptions) -> Conversion:
 @cache
 def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
     conversion = _converted(path, options)
+    source = conversion.source
     parts = [each for each in conversion.parts if isinstance(each, NnapiPart)]
     if strict:
         conversion.refuse_unmapped()
@@ -241,7 +242,6 @@ def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
         theirs = [(info.dtype, info.shape) for info in (*conversion.inputs, *conversion.outputs)]
         if ours != theirs:
             return model
-        source = conversion.source
         return ImportedModel(
             model.name,
             model.model,
@@ -259,6 +259,9 @@ def _runnable(path: Path, strict: bool, options: ReadOptions) -> RunnableModel:
         conversion.inputs,
         conversion.outputs,
         tuple(conversion.parts),
+        source.path,
+        source.format,
+        source.content,
         ranges=conversion.ranges,
         initial=initial,
     )

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import cli_bench, conditions, machine
+from halyard import bench_series, conditions, machine
 from halyard.bench import sustained, turns
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.pair import Pair, Side, Spec, Turns
@@ -26,7 +26,7 @@ from halyard.conditions import UNKNOWN, Gate
 from halyard.devices import HostDevice
 from halyard.driver_options import DriverOptions
 from halyard.engines.device_process import DeviceProcess
-from halyard.engines.served import EngineDied, Served, Stretch
+from halyard.engines.served import EngineDied, ServedByLines, Stretch
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError
 from halyard.machine import Peak
@@ -42,7 +42,7 @@ SMALL = ("--models", "small_classifier", "--size", "16", "--width", "0.35", "--t
 MILLISECOND = 1_000_000
 
 
-class Told(Served):
+class Told(ServedByLines):
     """Executions take as long as `pace` says of when they begin, by a clock of their own."""
 
     def __init__(self, pace: Callable[[int], int]) -> None:
@@ -219,13 +219,13 @@ def test_the_warm_up_is_told_to_the_engine(
     words: list[str], line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = []
-    send = Served.series
+    send = ServedByLines.series
 
-    def noted(process: Served, stretch: Stretch, **more: float) -> Sequence[pb.Timing]:
+    def noted(process: ServedByLines, stretch: Stretch, **more: float) -> Sequence[pb.Timing]:
         told.append(f"run {stretch.count} 0 {stretch.least_s:f} {stretch.most_s:f}")
         return send(process, stretch, **more)
 
-    monkeypatch.setattr(Served, "series", noted)
+    monkeypatch.setattr(ServedByLines, "series", noted)
     done = invoke(*SMALL, "--types", "float32", "--peers", "litert", "--runs", "2", *words)
     assert told[0] == line, done.output
 
@@ -472,7 +472,7 @@ def test_there_is_a_pause_between_models_and_none_before_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pauses = []
-    monkeypatch.setattr(cli_bench.time, "sleep", pauses.append)
+    monkeypatch.setattr(bench_series.time, "sleep", pauses.append)
     done = invoke(
         *(*SMALL, "--types", "float32,quant8_signed", "--peers", "litert", "--runs", "2"),
         *("--cool-down", "30"),

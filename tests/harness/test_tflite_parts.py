@@ -174,13 +174,14 @@ def test_every_part_is_profiled(tmp_path: Path) -> None:
     assert b", part 3" in content
 
 
-def test_a_bench_goes_on_behind_a_model_in_parts(
+def test_a_bench_goes_on_behind_a_model_that_it_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "measure_peak", lambda threads: Peak(threads, "", 0, "", 0, 0, 0))
     subject, path = subject_of(*mixed(), tmp_path), tmp_path / "bench.json"
     words = ["bench", "--models", f"{subject.path},small_classifier", "--size", "16", "--width"]
     words += ["0.35", "--types", "float32", "--threads", "1", "--peers", "litert", "--runs", "3"]
+    words += ["--sustained", "0.2"]
     done = CliRunner().invoke(cli, [*words, "--json", str(path)])
     assert done.exit_code == 1, done.output
     [document] = decode(path.read_bytes(), Bench)

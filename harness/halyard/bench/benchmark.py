@@ -29,7 +29,8 @@ from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.served import EngineDied, Served, ServedEngine, Stretch
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError, NotExpressible, PackageMissing
-from halyard.model import Array
+from halyard.model import Array, NnapiPart
+from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
@@ -218,7 +219,7 @@ class Benchmark:
                     except EngineDied as error:
                         engine.fail(str(error))
                     else:
-                        engine.take(times)
+                        engine.take(times, processes[turn.engine].host_ns)
                 if cores is not None:
                     paces.append(machine.measure_core_pace(cores.of_round(number)))
                     result.core_paces.append(min(paces))
@@ -319,7 +320,18 @@ class Benchmark:
 
 def _relaxed(work: Workload) -> Workload:
     """The same model, which allows that its float32 is computed as float16."""
-    model = pb.Model()
-    model.CopyFrom(work.model.model)
-    model.relax_computation_float32_to_float16 = True
-    return Workload.of(model, work.inputs)
+    model = work.model
+    if isinstance(model, PartitionedModel):
+        parts = tuple(
+            replace(part, model=_allowing(part.model)) if isinstance(part, NnapiPart) else part
+            for part in model.parts
+        )
+        return Workload(replace(model, model=_allowing(model.model), parts=parts), work.inputs)
+    return Workload.of(_allowing(model.model), work.inputs)
+
+
+def _allowing(model: pb.Model) -> pb.Model:
+    relaxed = pb.Model()
+    relaxed.CopyFrom(model)
+    relaxed.relax_computation_float32_to_float16 = True
+    return relaxed

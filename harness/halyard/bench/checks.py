@@ -11,7 +11,7 @@ from halyard.compare import Difference, allowed_steps, compare_all, disagreement
 from halyard.engines.reference import Reference
 from halyard.engines.served import Served
 from halyard.engines.workload import Workload
-from halyard.measurement import absent, others, shares
+from halyard.measurement import absent, in_driver, others, shares
 from halyard.model import Array
 from halyard.profile import ON_DEVICES
 from halyard.proto import halyard_pb2 as pb
@@ -27,12 +27,13 @@ def judge_placement(engine: EngineResult, prepared: pb.CaseResult, backends: Seq
     engine.is_elsewhere = any(row.backend in ON_DEVICES for row in prepared.placement)
     if engine.reason or not backends:
         return
-    ran = {share.backend: share.nodes for share in shares(prepared.placement)}
-    missing = absent(prepared.placement, backends)
-    if strange := others(prepared.placement, backends):
+    placement = in_driver(prepared.placement)
+    ran = {share.backend: share.nodes for share in shares(placement)}
+    missing = absent(placement, backends)
+    if strange := others(placement, backends):
         engine.fail(strange)
         return
-    total = len(prepared.placement)
+    total = len(placement)
     names = [name.partition(":")[0] for name in backends]
     engine.notes += missing + [
         f"{backend} ran {nodes} of {total} nodes"

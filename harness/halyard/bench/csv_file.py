@@ -16,8 +16,8 @@ COLUMNS = (
     "date", "device", "cpu", "target", "hal", "side", "model", "type", "size", "width", "threads",
     "engine", "version", "backends", "prepare_ms", "first_ms", "warmup_ms", "runs", "min_ms",
     "median_ms", "median_low_ms", "median_high_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms",
-    "mean_ms", "std_ms", "peak_memory_bytes", "base_memory_bytes", "temperature_c", "per_s",
-    "slowdown", "joules_per_run", "failed", "reason",
+    "mean_ms", "std_ms", "host_median_ms", "host_share", "peak_memory_bytes",
+    "base_memory_bytes", "temperature_c", "per_s", "slowdown", "joules_per_run", "failed", "reason",
 )  # fmt: skip
 
 
@@ -53,6 +53,7 @@ def _of_run(document: Run) -> dict[str, object]:
         "failed": not document.ok,
         "reason": "; ".join(document.problems),
         **_of_timings(document.timings_ms),
+        **_of_host(document.host_timings_ms, document.timings_ms),
         **_of_load(document.sustained),
     }
 
@@ -100,7 +101,7 @@ def _of_engine(result: Result, engine: Engine) -> dict[str, object]:
         "failed": engine.failed,
         "reason": engine.reason,
     }
-    row |= _of_timings(engine.timings_ms)
+    row |= _of_timings(engine.timings_ms) | _of_host(engine.host_timings_ms, engine.timings_ms)
     if engine is next(iter(result.engines.values())):
         row |= _of_load(load)
     return row
@@ -114,6 +115,13 @@ def _of_load(load: Sustained | None) -> dict[str, object]:
         "slowdown": load.slowdown,
         "joules_per_run": load.joules_per_run,
     }
+
+
+def _of_host(host: Timings | None, whole: Timings | None) -> dict[str, object]:
+    """Of a model that NNAPI runs parts of."""
+    if host is None or whole is None:
+        return {}
+    return {"host_median_ms": host.median, "host_share": host.avg / whole.avg}
 
 
 def _of_timings(timings: Timings | None) -> dict[str, object]:

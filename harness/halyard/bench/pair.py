@@ -192,7 +192,8 @@ class Turns:
                 time.sleep(_GAP)
                 expected = slowest * (turn.count + turn.warmup) / 100
                 try:
-                    side.engine.take(process.time(turn.count, turn.warmup, expected_s=expected))
+                    taken = process.time(turn.count, turn.warmup, expected_s=expected)
+                    side.engine.take(taken, process.host_ns)
                 except EngineDied as error:
                     side.engine.fail(str(error))
                     raise

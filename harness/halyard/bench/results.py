@@ -18,6 +18,7 @@ from halyard.compare import Difference
 from halyard.machine import Peak
 from halyard.model import DataType, RunnableModel
 from halyard.model.multiply_adds import multiply_adds
+from halyard.model.partitioned import PartitionedModel
 from halyard.profile import node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import bench, error
@@ -43,6 +44,8 @@ class EngineResult:
     times_ms: list[float] = field(default_factory=list)
     round_sizes: list[int] = field(default_factory=list)  # how many of them each round has
     warmup_ms: list[float] = field(default_factory=list)
+    # What this machine took of each of times_ms, of a model that NNAPI runs parts of; else empty.
+    host_ms: list[float] = field(default_factory=list)
     prepare_ms: float | None = None
     first_ms: float | None = None  # the first execution, for which some prepare what is left
     peak_memory_bytes: int | None = None  # of its process
@@ -72,10 +75,16 @@ class EngineResult:
             if size
         ]
 
-    def take(self, nanoseconds: Sequence[int]) -> None:
-        """A round's executions."""
+    def take(self, nanoseconds: Sequence[int], host_ns: Sequence[int] = ()) -> None:
+        """A round's executions, and what the host's parts took of each."""
         self.times_ms += [each / 1e6 for each in nanoseconds]
+        self.host_ms += [each / 1e6 for each in host_ns]
         self.round_sizes.append(len(nanoseconds))
+
+    @property
+    def host_share(self) -> float | None:
+        """Of all of its time, what this machine took; None of a model that NNAPI runs whole."""
+        return sum(self.host_ms) / sum(self.times_ms) if self.host_ms else None
 
     @property
     def quartiles_ms(self) -> tuple[float, float] | None:
@@ -96,7 +105,7 @@ class EngineResult:
     def fail(self, reason: str) -> None:
         """It counts no more. If it is ours, the benchmark has failed."""
         self.reason, self.failed = reason, True
-        self.times_ms, self.round_sizes = [], []
+        self.times_ms, self.host_ms, self.round_sizes = [], [], []
 
     def record(self, share_of_peak: float | None, ratio: float | None) -> bench.Engine:
         return bench.Engine(
@@ -106,6 +115,8 @@ class EngineResult:
             version=self.version,
             timings_ms=_timings(self.times_ms),
             warmup_ms=_timings(self.warmup_ms),
+            host_timings_ms=_timings(self.host_ms),
+            host_share=self.host_share,
             rounds_ms=[
                 thinned(each, max(1, _KEPT // len(self.round_sizes))) for each in self.rounds_ms
             ],
@@ -160,6 +171,8 @@ class ModelResult:
     conditions: Conditions | None = None  # of the device, before anything was timed
     sustained: Sustained | None = None  # ours; unless it was asked for
     target: str = ""  # what ours was reached as; empty: a process here
+    parts: int = 1  # that it runs in
+    host_parts: int = 0  # how many of them the host runs
     # Of each round whose engines had the same core, the least that it had before or after a turn.
     core_paces: list[float] = field(default_factory=list)
 
@@ -222,7 +235,9 @@ class ModelResult:
     def share_of_peak(self, engine: EngineResult, peak: Peak) -> float | None:
         """Of the machine's arithmetic with as many threads."""
         most = peak.operations_per_s(self.data_type)
-        if engine.median_ms is None or most == 0 or engine.is_elsewhere:
+        # Nobody counts what the host's parts multiply.
+        unknown = engine.is_elsewhere or self.host_parts
+        if engine.median_ms is None or most == 0 or unknown:
             return None
         return 2 * self.multiply_adds / (engine.median_ms / 1e3) / most
 
@@ -238,6 +253,8 @@ class ModelResult:
             waited=self.waited,
             conditions=self.conditions,
             target=self.target,
+            parts=self.parts,
+            host_parts=self.host_parts,
             sustained=None if self.sustained is None else self.sustained.record(),
             model=self.model,
             type=str(self.data_type),
@@ -294,6 +311,9 @@ def begun(subject: Subject | FileSubject, threads: int, word: str = "") -> Model
         if isinstance(subject, Subject)
         else (subject.path.name, _data_type(runnable), 0)
     )
+    parts, hosts = 1, 0
+    if isinstance(runnable, PartitionedModel):
+        parts, hosts = len(runnable.parts), runnable.hosts
     return ModelResult(
         model=name,
         data_type=data_type,
@@ -303,6 +323,8 @@ def begun(subject: Subject | FileSubject, threads: int, word: str = "") -> Model
         constant_bytes=runnable.constant_bytes,
         reference=word,
         subject=subject,
+        parts=parts,
+        host_parts=hosts,
     )
 
 

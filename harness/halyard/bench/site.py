@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,9 +16,11 @@ from halyard.engines.device_process import DeviceProcess
 from halyard.engines.engine import Engine
 from halyard.engines.halyard import TITLE, HalyardProcess
 from halyard.engines.served import Served
+from halyard.engines.served_parts import ServedParts
 from halyard.engines.workload import Workload
 from halyard.hal_version import Choice
 from halyard.model import RunnableModel
+from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 
@@ -77,18 +80,26 @@ class SiteEngine(Engine):
         return TITLE
 
     def prepare(self, work: Workload) -> Served:
+        """Parts of a model have one service, and the host's as many threads as it."""
+        with ExitStack() as stack:
+            if self.site.device.has_binder and self.site.instance is None:
+                stack.enter_context(self.site.device.start_service(self._service_options()))
+            if isinstance(work.model, PartitionedModel):
+                threads = self.driver.threads or os.cpu_count() or 1
+                return ServedParts(TITLE, work, self._whole, threads, until=stack.pop_all())
+            return self._whole(work, stack.pop_all())
+
+    def _whole(self, work: Workload, until: ExitStack | None = None) -> Served:
+        """What NNAPI runs all of. `until` is closed after it."""
         site, device = self.site, self.site.device
         if not device.has_binder:
             program = Path(device.put_program(native.RUNNER))
             return HalyardProcess(
                 self.driver, mode=site.mode, program=program, hal=site.version
             ).prepare(work)
-        with ExitStack() as stack:
-            if site.instance is None:
-                stack.enter_context(device.start_service(self._service_options()))
-            return DeviceProcess(
-                TITLE, device, work, site.run_options, site.target, DEFAULT, until=stack.pop_all()
-            )
+        return DeviceProcess(
+            TITLE, device, work, site.run_options, site.target, DEFAULT, until=until
+        )
 
     def _service_options(self) -> ServiceOptions:
         driver, service = self.driver, self.site.service

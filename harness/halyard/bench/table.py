@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 
 from halyard import conditions, device_memory
@@ -81,7 +82,18 @@ def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
             terminal.detail(f"note  {engine.title}: {note}")
         if held := device_memory.text(engine.device_memory):
             terminal.detail(f"{engine.title}: {held}")
+    for engine in result.engines:
+        print_host(terminal, engine)
     print_tflite_lines(terminal, result.ours)
+
+
+def print_host(terminal: Terminal, engine: EngineResult) -> None:
+    """What this machine took of a model that NNAPI runs parts of."""
+    if engine.host_share is not None:
+        terminal.detail(
+            f"{engine.title}: on the host {_milliseconds(statistics.median(engine.host_ms))} ms of "
+            f"{_milliseconds(engine.median_ms)} ms, {100 * engine.host_share:.0f} % of the time"
+        )
 
 
 def print_tflite_lines(terminal: Terminal, engine: EngineResult) -> None:
@@ -154,6 +166,7 @@ def print_pair(terminal: Terminal, pair: Pair) -> None:
             terminal.detail(f"PROBLEM  {side.engine.title}: {side.engine.reason}")
         for note in side.engine.notes:
             terminal.detail(f"note  {side.engine.title}: {note}")
+        print_host(terminal, side.engine)
         print_tflite_lines(terminal, side.engine)
     found = pair.comparison
     if found is None:
@@ -253,12 +266,17 @@ def print_summary(
                     "-" if ratio is None else f"{ratio:.2f}",
                     best.title if best else "-",
                     _percent(result.share_of_peak(ours, peaks[result.threads])),
+                    _percent(ours.host_share),
                 ]
             )
+    columns = ["model", "type", "threads", "ms", "ratio", "to", "of peak", "on the host"]
+    if not any(result.host_parts for result in results):
+        columns.pop()
+        rows = [row[:-1] for row in rows]
     terminal.table(
-        ["model", "type", "threads", "ms", "ratio", "to", "of peak"],
+        columns,
         rows,
-        numbers=["threads", "ms", "ratio", "of peak"],
+        numbers=["threads", "ms", "ratio", "of peak", *columns[7:]],
     )
 
 

@@ -9,7 +9,7 @@ import time
 from halyard import delimited, native
 from halyard.devices.device import Device
 from halyard.driver_options import DriverOptions
-from halyard.engines.served import EngineDied, Served
+from halyard.engines.served import EngineDied, ServedByLines
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError
 from halyard.proto import halyard_pb2 as pb
@@ -19,7 +19,7 @@ from halyard.runner import Background, Target, pushed
 _WAIT = 2.0
 
 
-class DeviceProcess(Served):
+class DeviceProcess(ServedByLines):
     """It goes on when the connection breaks, and is ended when this is closed."""
 
     def __init__(

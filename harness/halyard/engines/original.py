@@ -79,10 +79,10 @@ def run_part(
         path.write_bytes(part.content)
         # Its inputs are of the part's own types and shapes, which those that come are fitted to.
         with engine.load(path) as loaded:
-            return _run(loaded, _shaped(part, inputs), count, warmup)
+            return _run(loaded, shaped(part, inputs), count, warmup)
 
 
-def _shaped(part: HostPart, inputs: Sequence[Array]) -> list[Array]:
+def shaped(part: HostPart, inputs: Sequence[Array]) -> list[Array]:
     """NNAPI has vectors of one for numbers."""
     return [
         values.reshape(part.shapes[name])

@@ -75,7 +75,7 @@ class PartsRun(Prepared):
                     part, [values[name] for name in part.inputs], count, warmup, self._threads
                 )
                 times += np.array(host_times, np.int64)
-                result = _of_host(part, statistics.median(host_times))
+                result = of_host(part, statistics.median(host_times))
             else:
                 result, arrays = self._nnapi(part, values, count, warmup)
                 if failures(result):
@@ -85,7 +85,7 @@ class PartsRun(Prepared):
             result.bytes_between_pieces += crossing
             said.append(result)
             values.update(zip(part.outputs, arrays, strict=True))
-        whole = _joined(said, count)
+        whole = joined(said, count)
         self._host_ns = times.tolist()
         [example] = whole.examples
         for timing, host in zip(example.timings, self._host_ns, strict=True):
@@ -124,7 +124,7 @@ class PartsRun(Prepared):
         return [timing.wall_ns for timing in result.examples[0].timings]
 
 
-def _of_host(part: HostPart, median_ns: float) -> pb.CaseResult:
+def of_host(part: HostPart, median_ns: float) -> pb.CaseResult:
     """What there is to say of it: its operators, and one row for what they take together."""
     result = pb.CaseResult(pieces=1)
     for operator in part.operators:
@@ -142,24 +142,16 @@ def _of_host(part: HostPart, median_ns: float) -> pb.CaseResult:
     return result
 
 
-def _joined(said: Sequence[pb.CaseResult], count: int) -> pb.CaseResult:
+def joined(said: Sequence[pb.CaseResult], count: int) -> pb.CaseResult:
     """What the parts say. Where the host runs all of them, NNAPI takes no time."""
     ran = [result for result in said if result.examples]
     if not ran:
         timings = [pb.Timing() for _ in range(count)]
         ran = [pb.CaseResult(examples=[pb.ExampleResult(timings=timings)])]
-    is_profiled = any(result.profile for result in ran)
-    pieces = 0
-    for number, result in enumerate(said):
-        if not is_profiled:
+    if not any(result.profile for result in ran):
+        for result in said:
             del result.profile[:]
-        for placed in result.placement:
-            placed.label = f"part {number + 1}: {placed.label}"
-            placed.piece += pieces
-        for profiled in result.profile:
-            profiled.label = f"part {number + 1}: {profiled.label}"
-            profiled.piece += pieces
-        pieces += result.pieces
+    _tell_parts(said)
     whole = pb.CaseResult()
     whole.CopyFrom(ran[0])
     for name in _COUNTED:
@@ -174,6 +166,25 @@ def _joined(said: Sequence[pb.CaseResult], count: int) -> pb.CaseResult:
     for result in ran[1:]:
         _add_times(whole.examples[0].timings, result.examples[0].timings)
     return whole
+
+
+def _tell_parts(said: Sequence[pb.CaseResult]) -> None:
+    """Labels say which part they are of, and pieces are counted on from part to part."""
+    pieces = 0
+    for number, result in enumerate(said):
+        for placed in result.placement:
+            placed.label = f"part {number + 1}: {placed.label}"
+            placed.piece += pieces
+        for profiled in result.profile:
+            profiled.label = f"part {number + 1}: {profiled.label}"
+            profiled.piece += pieces
+        pieces += result.pieces
+
+
+def profile_of(said: Sequence[pb.CaseResult]) -> list[pb.NodeProfile]:
+    """That of the whole, of what the parts say."""
+    _tell_parts(said)
+    return [row for result in said for row in result.profile]
 
 
 def _add_times(whole: Sequence[pb.Timing], more: Sequence[pb.Timing]) -> None:

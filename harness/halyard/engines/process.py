@@ -17,7 +17,7 @@ from typing import IO, Protocol
 
 from halyard import delimited, native
 from halyard.engines.engine import Engine
-from halyard.engines.served import EngineDied, Served
+from halyard.engines.served import EngineDied, ServedByLines
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Tensors
@@ -35,7 +35,7 @@ class ProcessEngine(Engine, Protocol):
     def prepare(self, work: Workload) -> EngineProcess: ...
 
 
-class EngineProcess(Served):
+class EngineProcess(ServedByLines):
     """It runs only while it has something to do. In between it is stopped: threads that spin for
     work, as those of thread pools do for a while, take no time from the engine whose turn it is."""
 

@@ -36,7 +36,45 @@ class Stretch:
 
 
 class Served(Prepared):
-    """How a command is sent, and its answer received, is for those who know the process."""
+    """A model that executes in other processes when it is told to."""
+
+    @property
+    def host_ns(self) -> Sequence[int]:
+        """What parts that the host runs took of each execution of the last time(), in nanoseconds;
+        empty of a model that NNAPI runs whole."""
+        return ()
+
+    @abstractmethod
+    def prepared(self) -> pb.CaseResult:
+        """The first answer: memory, outputs, and how long it took; or why it is refused."""
+
+    @abstractmethod
+    def run_all(self) -> list[list[Array]]:
+        """The outputs of the first execution of each of its clients. EngineRefused where it does
+        not take the model."""
+
+    def run(self) -> list[Array]:
+        return self.run_all()[0]
+
+    @abstractmethod
+    def time(self, count: int, warmup: int = 0, *, expected_s: float = 0.0) -> list[int]: ...
+
+    @abstractmethod
+    def series(self, stretch: Stretch, *, expected_s: float = 0.0) -> Sequence[pb.Timing]: ...
+
+    @abstractmethod
+    def profile(
+        self, count: int, warmup: int, *, expected_s: float = 0.0
+    ) -> Sequence[pb.NodeProfile]:
+        """What each node took in so many executions. Only our runner tells."""
+
+    def keep_to(self, cores: Sequence[int]) -> None:  # noqa: ARG002
+        """Only these, from now on, where it is a process of this machine."""
+        return
+
+
+class ServedByLines(Served):
+    """By one process. How a command is sent, and its answer received, is for those who know it."""
 
     def __init__(self, name: str, tensors: Tensors | None) -> None:
         """`tensors` are the model's, which the process does not tell."""
@@ -61,27 +99,17 @@ class Served(Prepared):
         """It has nothing to do until the next command."""
         return
 
-    def keep_to(self, cores: Sequence[int]) -> None:  # noqa: ARG002
-        """Only these, from now on, where it is a process of this machine."""
-        return
-
     @property
     def tensors(self) -> Tensors:
         return self._tensors
 
     def prepared(self) -> pb.CaseResult:
-        """The first answer: memory, outputs, and how long it took; or why it is refused."""
         if self._prepared is None:
             self._prepared = self._answer(0)
             self._rest()
         return self._prepared
 
-    def run(self) -> list[Array]:
-        return self.run_all()[0]
-
     def run_all(self) -> list[list[Array]]:
-        """The outputs of the first execution of each of its clients. EngineRefused where it does
-        not take the model."""
         result = self.prepared()
         if result.failed_stage != pb.STAGE_NONE:
             raise EngineRefused(f"{self._name}: {result.message}")
@@ -90,7 +118,9 @@ class Served(Prepared):
     def _arrays(self, example: pb.ExampleResult) -> list[Array]:
         try:
             return [
-                np.frombuffer(output.data, info.dtype).reshape(info.shape).copy()
+                np.frombuffer(output.data, info.dtype)
+                .reshape(output.dimensions if info.is_open else info.shape)
+                .copy()
                 for info, output in zip(self._tensors.outputs, example.outputs, strict=True)
             ]
         except ValueError as error:
@@ -115,7 +145,6 @@ class Served(Prepared):
     def profile(
         self, count: int, warmup: int, *, expected_s: float = 0.0
     ) -> Sequence[pb.NodeProfile]:
-        """What each node took in so many executions. Only our runner tells."""
         self._send(f"profile {count} {warmup}")
         return self._receive(expected_s).profile
 

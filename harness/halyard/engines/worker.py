@@ -35,21 +35,20 @@ def serve(
     given = test_case.examples[0].inputs
     inputs = [item.data for item in given]
     shapes = [tuple(item.dimensions) for item in given]
-    Path("/proc/self/clear_refs").write_text("5")
-    result.memory.base_rss_bytes = _status("VmRSS")
+    result.memory.base_rss_bytes = memory_before()
     start = time.perf_counter_ns()
     try:
         loaded = library.load(model, shapes)
         result.prepare_ns = time.perf_counter_ns() - start
         loaded.bind(inputs)
-        example = pb.ExampleResult(timings=_timings(loaded, 1))
+        example = pb.ExampleResult(timings=timings_of(loaded, 1))
     except EngineRefused as error:
         result.failed_stage = pb.STAGE_PREPARE
         result.message = str(error)
         send(result)
         return None
     # Before the outputs are copied.
-    result.memory.peak_rss_bytes = _status("VmHWM")
+    result.memory.peak_rss_bytes = status("VmHWM")
     for output in loaded.run():
         values = np.ascontiguousarray(output)
         example.outputs.add(data=values.tobytes(), dimensions=output.shape, is_sufficient=True)
@@ -58,7 +57,7 @@ def serve(
     return loaded
 
 
-def _timings(loaded: Loaded, count: int, warmup: int = 0) -> list[pb.Timing]:
+def timings_of(loaded: Loaded, count: int, warmup: int = 0) -> list[pb.Timing]:
     return [pb.Timing(wall_ns=each) for each in loaded.time(count, warmup)]
 
 
@@ -75,7 +74,13 @@ def _stretch(loaded: Loaded, count: int, least_s: float, most_s: float) -> list[
     return [pb.Timing(begin_ns=begin, wall_ns=wall) for begin, wall in times]
 
 
-def _status(name: str) -> int:
+def memory_before() -> int:
+    """Bytes that the process has; its peak is counted from now on."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return status("VmRSS")
+
+
+def status(name: str) -> int:
     """Bytes, of a line of /proc/self/status; 0 where there is none."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
@@ -110,20 +115,31 @@ def main(arguments: Sequence[str]) -> int:
             print(error)
             return 1
         return 0
+    send = results()
+    name, model, case, threads = arguments
+    loaded = serve(name, Path(model), Path(case), int(threads), send)
+    if loaded is not None:
+        obey(name, loaded, send)
+    return 0
+
+
+def results() -> Callable[[pb.CaseResult], None]:
+    """What sends them. The process ends with the harness from then on."""
     # Stopped between its turns, it would outlive a harness that is killed then.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # What a runtime prints is no result.
-    results = os.fdopen(os.dup(1), "wb")
+    stream = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
 
     def send(result: pb.CaseResult) -> None:
-        results.write(delimited.write([result]))
-        results.flush()
+        stream.write(delimited.write([result]))
+        stream.flush()
 
-    name, model, case, threads = arguments
-    loaded = serve(name, Path(model), Path(case), int(threads), send)
-    if loaded is None:
-        return 0
+    return send
+
+
+def obey(name: str, loaded: Loaded, send: Callable[[pb.CaseResult], None]) -> None:
+    """Until there are no more commands."""
     for line in sys.stdin:
         command, *words = line.split()
         if command == "load":
@@ -133,10 +149,9 @@ def main(arguments: Sequence[str]) -> int:
         timings = (
             _stretch(loaded, int(count), float(seconds[0]), float(seconds[1]))
             if seconds
-            else _timings(loaded, int(count), int(warmup))
+            else timings_of(loaded, int(count), int(warmup))
         )
         send(pb.CaseResult(target=name, examples=[pb.ExampleResult(timings=timings)]))
-    return 0
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Self
 
 from halyard import delimited, folders, onnx, tflite
+from halyard.errors import NotExpressible
 from halyard.model import Array, RunnableModel, Tensors
 from halyard.model.imported import ImportedModel
+from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb
 from halyard.subject import AnySubject
 
@@ -77,9 +79,17 @@ class Workload:
         return self._original("ONNX") or self.file("onnx", lambda: onnx.write(self.model.model))
 
     def _original(self, name: str) -> Path | None:
-        """The file that the model was read from, if it is of that format."""
+        """The file that the model was read from, if it is of that format. NotExpressible for
+        another that is run in parts: what NNAPI runs of it is not the model."""
         model = self.model
-        if not isinstance(model, ImportedModel) or model.format != name:
+        if not isinstance(model, ImportedModel | PartitionedModel):
+            return None
+        if model.format != name:
+            if isinstance(model, PartitionedModel):
+                raise NotExpressible(
+                    f"a model that runs in parts is not written as {name}: its file is "
+                    f"{model.format}"
+                )
             return None
         content = model.content
         return model.original if content is None else self.file("original", lambda: content)
@@ -90,9 +100,13 @@ class Workload:
 
     def inputs_alone(self) -> Path:
         """A bundle for those who have the model from another file."""
-        alone = pb.TestCase(examples=[self.example])
-        for given, shape in zip(alone.examples[0].inputs, self.shapes, strict=True):
-            given.dimensions[:] = shape
+        example = pb.Example(
+            inputs=[
+                pb.InputValue(data=array.tobytes(), dimensions=shape)
+                for array, shape in zip(self.inputs, self.shapes, strict=True)
+            ]
+        )
+        alone = pb.TestCase(examples=[example])
         return self.file("inputs", lambda: delimited.write([alone]))
 
     def file(self, name: str, write: Callable[[], bytes]) -> Path:

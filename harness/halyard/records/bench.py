@@ -39,13 +39,16 @@ class OutputAgreement(Record, frozen=True, kw_only=True):
 
 class Engine(Record, frozen=True, kw_only=True):
     """`is_rough`: it need not compute in float32. `ratio`: of a peer, the median of ours that is as
-    exact over its own. `rounds_ms` are the executions that count, or some of them where there are
-    very many, by the rounds of the turns that engines take."""
+    exact over its own. `host_timings_ms` and `host_share`: what this machine took of its
+    executions, of a model that NNAPI runs parts of. `rounds_ms` are the executions that count, or
+    some of them where there are very many, by the rounds of the turns that engines take."""
 
     title: str
     version: str
     timings_ms: Timings | None = None
     warmup_ms: Timings | None = None
+    host_timings_ms: Timings | None = None
+    host_share: float | None = None
     rounds_ms: list[list[float]] = msgspec.field(default_factory=list)
     runs: int
     median_ms: float | None
@@ -97,13 +100,17 @@ class ManyClients(Record, frozen=True, kw_only=True):
 
 class Result(Record, frozen=True, kw_only=True):
     """A model with so many threads. `target`: what ours was reached as. `core_paces`: additions per
-    nanosecond of the core that all engines had in a round, if they had the same."""
+    nanosecond of the core that all engines had in a round, if they had the same. `parts`: how many
+    it runs in, of which the host has `host_parts`; `multiply_adds`, `constant_bytes` and `type` are
+    then of what NNAPI runs."""
 
     subject: Model | None = None
     waited: Waited | None = None
     conditions: Conditions | None = None
     sustained: Sustained | None = None
     target: str = ""
+    parts: int = 1
+    host_parts: int = 0
     model: str
     type: str
     size: int
