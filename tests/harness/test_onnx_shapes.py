@@ -94,6 +94,36 @@ def test_an_open_dimension_behind_an_unknown_operator_is_what_its_name_stands_fo
     assert [each.operator for each in conversion.unmapped] == ["1 my.domain::Fancy ''"]
 
 
+@pytest.mark.parametrize("word", ["?", "-1", "*", "None", "unknown", "_"])
+def test_what_says_nothing_is_no_name(word: str, tmp_path: Path) -> None:
+    """Several dimensions of an input, and of what the file says of other values, are called so."""
+    g = Graph()
+    x = g.op("Conv", g.input("x", (word, 3, word, word)), g.weights(4, 3, 1, 1))
+    model = g.model(g.op("GlobalAveragePool", x))
+    shape = helper.make_tensor_value_info(x, TensorProto.FLOAT, [word, 4, word, word])
+    model.graph.value_info.append(shape)
+    with pytest.raises(OpenDimensions) as caught:
+        read(model, tmp_path)
+    assert "'x' [?, 3, ?, ?]: dimension 2 and dimension 3" in str(caught.value)
+    assert caught.value.options == ("--shape", "1,3,224,224")
+    conversion, path = read(model, tmp_path, "2,3,6,8")
+    assert conversion.inputs[0].shape == (2, 3, 6, 8)
+    assert problems(conversion, path) == []
+    with pytest.raises(HalyardError, match="none has a name, and --shape gives them"):
+        read(model, tmp_path, dim=f"{word}=4")
+
+
+def test_shapes_that_the_graph_does_not_take_are_told_as_such(tmp_path: Path) -> None:
+    g = Graph()
+    model = g.model(g.op("Add", g.input("x", (1, "n")), g.weights(1, 4)))
+    with pytest.raises(HalyardError, match=r"its inputs can't be 'x' \[1, 3\]: operator 0 Add"):
+        read(model, tmp_path, "1,3")
+    g = Graph()
+    fixed = g.model(g.op("Add", g.input("x", (1, 3)), g.weights(1, 4)))
+    with pytest.raises(HalyardError, match=r"operator 0 Add '\w+' contradicts itself"):
+        read(fixed, tmp_path)
+
+
 # ---- what the graph tells ------------------------------------------------------------------------
 
 

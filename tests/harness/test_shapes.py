@@ -96,6 +96,16 @@ def test_one_message_names_all_that_is_open_and_what_closes_it() -> None:
     assert found["image"] == (1, 3, 224, 224)
 
 
+def test_an_option_is_given_once_for_a_dimension() -> None:
+    lines = Declared("lines", ("", 3, "", "width"))
+    with pytest.raises(OpenDimensions) as caught:
+        shapes([lines])
+    assert caught.value.options == ("--shape", "1,3,224,224")
+    with pytest.raises(OpenDimensions) as caught:
+        shapes([lines, Declared("mask", ("width",))])
+    assert caught.value.options == ("--dim", "width=224", "--shape", "lines=1,3,224,224")
+
+
 _NAMES = ("", "batch", "n", "seqlen", "H", "past + seqlen", "2 * s0", "past - 1", "s0 // 4", "a,b",
           "x=y", " t ", "-1", "if", "f(h)")  # fmt: skip
 

@@ -372,6 +372,7 @@ def _open(
     told: list[str] = []
     usual = _Usual(known)
     shapes: list[tuple[str, str]] = []
+    named: set[str] = set()  # in inputs that no shape is given of
     for declared, found in left:
         name = "" if alone else declared.name
         if declared.dims is None:
@@ -384,7 +385,9 @@ def _open(
         said = [usual.extent(each, axis, len(found)) for axis, each in enumerate(found)]
         if not all(_can_be_said(each) for each in names.values()):
             shapes.append(shape_option(name, said))
-    dims = ",".join(f"{name}={extent}" for name, extent in usual.chosen.items())
+        else:
+            named |= {part for each in names.values() for part in (each, *_names_in(each))}
+    dims = ",".join(f"{name}={extent}" for name, extent in usual.chosen.items() if name in named)
     options = [*(("--dim", dims) if dims else ()), *(word for each in shapes for word in each)]
     return OpenDimensions(
         f"the extents of these dimensions are not known: {'; '.join(told)}. Say them, for "

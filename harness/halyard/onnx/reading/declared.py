@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 
 from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto, helper
@@ -16,6 +17,10 @@ _ALIKE = frozenset(
     {"Cast", "Clip", "DequantizeLinear", "Identity", "QuantizeLinear", "Relu", "Sigmoid", "Tanh"}
 )
 _IMAGE_SIZE = "imgsz"  # in the metadata of Ultralytics' exports: "[640, 640]", height and width
+
+# What exporters write for an extent of which they know nothing: two dimensions that are called so
+# have no more to do with each other than two without a name.
+_NO_NAME = re.compile(r"[\W\d_]*|none|null|unk|unknown", re.IGNORECASE)
 
 # A dimension of an input, seen from a value: which one each of the value's dimensions is.
 _Axes = Sequence[int]
@@ -46,7 +51,7 @@ def _declared(info: ValueInfoProto, model: ModelProto) -> Declared:
     dims = tuple(
         int(dim.dim_value)
         if dim.HasField("dim_value") and dim.dim_value >= 0
-        else str(dim.dim_param)
+        else _name(dim.dim_param)
         for dim in tensor.shape.dim
     )
     if not any(isinstance(dim, str) for dim in dims):
@@ -58,6 +63,11 @@ def _name_extents(given: TypeProto, extents: Mapping[str, int]) -> None:
     for dim in given.tensor_type.shape.dim:
         if dim.dim_param in extents:
             dim.dim_value = extents[dim.dim_param]
+
+
+def _name(given: str) -> str:
+    """Empty where it says nothing."""
+    return "" if _NO_NAME.fullmatch(given) else str(given)
 
 
 # ---- what the graph tells -----------------------------------------------------------------------

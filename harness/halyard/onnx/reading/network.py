@@ -175,10 +175,38 @@ class Network:
         return None if uses[0].number in self.refused else uses[0]
 
 
+class _Contradiction(HalyardError):
+    def __init__(self, node: Node, reason: str) -> None:
+        super().__init__(f"operator {node.label} contradicts itself: {reason}")
+        self.node = node
+        self.reason = reason
+
+
 def network_of(model: ModelProto, shapes: Shapes = UNSAID) -> Network:
     """HalyardError for a graph that contradicts itself, or the shapes that are asked for."""
-    network = Network(model)
-    close_inputs(model, network.inputs, shapes)
+    names = Network(model).inputs
+    is_open = any(_is_open(info.type) for info in model.graph.input if info.name in names)
+    closing = close_inputs(model, names, shapes)
+    try:
+        return _of_closed(model)
+    except _Contradiction as error:
+        if not is_open:
+            raise
+        given = " and ".join(f"{name!r} {list(closing.shapes[name])}" for name in names)
+        raise HalyardError(
+            f"its inputs can't be {given}: operator {error.node.label} does not take what comes of "
+            f"them: {error.reason}"
+        ) from error
+
+
+def _is_open(proto: TypeProto) -> bool:
+    tensor = proto.tensor_type
+    return not tensor.HasField("shape") or any(
+        not dim.HasField("dim_value") or dim.dim_value < 0 for dim in tensor.shape.dim
+    )
+
+
+def _of_closed(model: ModelProto) -> Network:
     if model.graph.sparse_initializer:
         raise HalyardError("it has sparse tensors, which are not read")
     network = _walked(model, {})
@@ -323,7 +351,7 @@ class _Walk:
             return inferred(node.proto, node.opset, imports, types, data)
         except ValueError as error:
             if all(name in network.certain for name in names):
-                raise HalyardError(f"operator {node.label} contradicts itself: {error}") from error
+                raise _Contradiction(node, str(error)) from error
         # What the file merely declares is not so.
         types |= {name: without_shape(types[name]) for name in names if name not in network.certain}
         try:
