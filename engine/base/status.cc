@@ -2,7 +2,31 @@
 
 #include "engine/base/status.h"
 
+#include <cstddef>
+#include <string>
+#include <utility>
+
 namespace halyard {
+namespace {
+
+// Bytes. What is said quotes names that clients chose, a megabyte long if they like, and is kept,
+// logged and sent: the rest of a longer message is left out.
+constexpr size_t kLongestMessage = 8192;
+
+std::string shortened(std::string message) {
+    if (message.size() <= kLongestMessage) {
+        return message;
+    }
+    const std::string more = " ... (of " + std::to_string(message.size()) + " bytes)";
+    // Not within a letter of several bytes.
+    size_t end = kLongestMessage - more.size();
+    while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xc0U) == 0x80U) {
+        --end;
+    }
+    return message.substr(0, end) + more;
+}
+
+}  // namespace
 
 std::string_view toString(StatusCode code) {
     switch (code) {
@@ -29,7 +53,7 @@ std::string_view toString(StatusCode code) {
 Status::Status(StatusCode code, std::string message, std::source_location place) {
     if (code != StatusCode::OK) {
         mFailure = std::make_shared<const Failure>(
-                Failure{.code = code, .message = std::move(message), .place = place});
+                Failure{.code = code, .message = shortened(std::move(message)), .place = place});
     }
 }
 
@@ -52,7 +76,7 @@ Status Status::withContext(std::string_view context) const {
     message.append(": ").append(mFailure->message);
     Status status = *this;
     auto failure = std::make_shared<Failure>(*mFailure);
-    failure->message = std::move(message);
+    failure->message = shortened(std::move(message));
     status.mFailure = std::move(failure);
     return status;
 }

@@ -68,6 +68,30 @@ TEST(Status, StaysPersistentWhenContextIsAdded) {
     EXPECT_TRUE(Status().asPersistent().ok());
 }
 
+TEST(Status, LeavesOutTheRestOfAMessageThatQuotesTooMuch) {
+    constexpr size_t kLongestMessage = 8192;
+    const std::string longest(kLongestMessage, 'x');
+    EXPECT_EQ(invalidArgument(longest).message(), longest);
+    const std::string name(1'000'000, 'x');
+    const Status status = invalidArgument("the name is '" + name + "'");
+    EXPECT_LE(status.message().size(), kLongestMessage);
+    EXPECT_TRUE(status.message().starts_with("the name is 'xxx"));
+    EXPECT_TRUE(status.message().ends_with(" ... (of 1000014 bytes)"))
+            << status.message().substr(status.message().size() - 40);
+    EXPECT_LE(invalidArgument("short").withContext(name).message().size(), kLongestMessage);
+    // Letters stay whole.
+    std::string letters;
+    while (letters.size() < 2 * kLongestMessage) {
+        letters += "\u00e4";
+    }
+    for (const std::string begin : {"", "a"}) {
+        const Status cut = unsupported(begin + letters);
+        const size_t end = cut.message().find(" ... ");
+        ASSERT_NE(end, std::string_view::npos);
+        EXPECT_EQ((end - begin.size()) % 2, 0U);
+    }
+}
+
 TEST(Status, MadeWithOkCodeIsOk) {
     EXPECT_TRUE(Status(StatusCode::OK, "ignored").ok());
 }
