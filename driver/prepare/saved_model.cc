@@ -19,6 +19,9 @@ constexpr uint32_t kVersion = 1;
 // Bytes of heap that a byte of a program's descriptions becomes, at most.
 constexpr size_t kHeapPerByte = 16;
 
+// Bytes that an operand without dimensions is written as.
+constexpr size_t kLeastOperand = 17;
+
 enum class Extra : uint8_t { NONE, CHANNELS, EXTENSION };
 
 void put(ByteWriter& to, const Operand& operand) {
@@ -70,6 +73,7 @@ void put(ByteWriter& to, const std::vector<Operand>& operands) {
 
 Status get(ByteReader& from, std::vector<Operand>& operands, OperandLifeTime lifetime) {
     HALYARD_ASSIGN_OR_RETURN(const size_t count, from.getCount());
+    operands.reserve(from.roomFor(count, kLeastOperand));
     for (size_t i = 0; i < count; ++i) {
         Operand& operand = operands.emplace_back();
         operand.lifetime = lifetime;
@@ -99,16 +103,18 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
             SectionFile::open(std::move(source.owner), source.bytes, memory, nullptr, checkpoint,
                               source.pools.empty() ? SectionFile::Bytes::CHECKED
                                                    : SectionFile::Bytes::OF_ANYBODY));
+    // What is bound to be taken, whatever the file says, before anything is made of it.
+    const size_t least = kHeapPerByte * opened.descriptionBytes();
+    HALYARD_ASSIGN_OR_RETURN(holdings.memory, Reservation::create(memory, least));
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> said, opened.description("model"));
     HALYARD_ASSIGN_OR_RETURN(SavedModel saved, savedModelFrom(said));
     if (saved.settings != settingsOf(*state)) {
         return unsupported("the model was prepared with other options: " + saved.settings);
     }
-    // Never less than what is bound to be taken, whatever the file says.
-    const size_t least = kHeapPerByte * opened.descriptionBytes();
-    HALYARD_ASSIGN_OR_RETURN(
-            holdings.memory,
-            Reservation::create(memory, std::max<uint64_t>(saved.footprint, least)));
+    if (saved.footprint > least) {
+        holdings.memory = Reservation();
+        HALYARD_ASSIGN_OR_RETURN(holdings.memory, Reservation::create(memory, saved.footprint));
+    }
     HALYARD_ASSIGN_OR_RETURN(
             std::shared_ptr<const engine::Program> program,
             engine::Program::load(opened, source.trust, state->backendList,

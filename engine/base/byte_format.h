@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -63,6 +64,11 @@ class ByteReader {
     ByteReader(std::span<const uint8_t> bytes, std::string_view what) : mRest(bytes), mWhat(what) {}
 
     bool empty() const { return mRest.empty(); }
+    // For how many of so many bytes each, at least, there is room: what to reserve for those that
+    // are said to come.
+    size_t roomFor(size_t count, size_t leastBytes) const {
+        return std::min(count, mRest.size() / leastBytes);
+    }
 
     template <typename T>
     requires std::is_arithmetic_v<T> Status get(T& value) {

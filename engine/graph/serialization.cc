@@ -27,6 +27,11 @@ constexpr std::string_view kMagic = "HALYGRPH";
 constexpr size_t kAlignment = kConstantAlignment;
 constexpr int8_t kUnknownRank = -1;
 
+// Bytes that a tensor, and a node, without anything is written as. Vectors that grow as they are
+// read have had up to three times their room when they are whole.
+constexpr size_t kLeastTensor = 27;
+constexpr size_t kLeastNode = 27;
+
 // What a tensor has of a constant.
 enum class Elements : uint8_t {
     NONE,        // it is none
@@ -236,10 +241,12 @@ class Reader {
         HALYARD_RETURN_IF_ERROR(mBytes.getFlag(relaxed));
         graph.setRelaxedFloat(relaxed);
         HALYARD_ASSIGN_OR_RETURN(const size_t tensors, mBytes.getCount());
+        graph.reserve(mBytes.roomFor(tensors, kLeastTensor), 0);
         for (size_t i = 0; i < tensors; ++i) {
             HALYARD_RETURN_IF_ERROR(readTensor(graph).withContext("tensor " + std::to_string(i)));
         }
         HALYARD_ASSIGN_OR_RETURN(const size_t nodes, mBytes.getCount());
+        graph.reserve(0, mBytes.roomFor(nodes, kLeastNode));
         for (size_t i = 0; i < nodes; ++i) {
             HALYARD_RETURN_IF_ERROR(
                     readNode(graph, depth).withContext("node " + std::to_string(i)));
@@ -506,7 +513,7 @@ Result<Graph> deserialize(std::span<const uint8_t> bytes) {
     const auto descriptionSize = static_cast<size_t>(header.descriptionSize);
     const auto blockSize = static_cast<size_t>(header.blockSize);
     const size_t blockOffset = alignUp(kHeaderSize + descriptionSize);
-    if (blockOffset > bytes.size() || bytes.size() - blockOffset != blockSize) {
+    if (blockOffset != bytes.size() - blockSize) {
         return invalidArgument("the block of constants does not end where the bytes do");
     }
     HALYARD_ASSIGN_OR_RETURN(

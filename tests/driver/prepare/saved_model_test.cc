@@ -5,12 +5,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "driver/device.h"
+#include "engine/base/checksum.h"
+#include "engine/base/section_file.h"
 #include "tests/driver/model_builder.h"
 #include "tests/driver/sample_models.h"
 #include "tests/engine/base/file_bytes.h"
@@ -124,6 +130,94 @@ TEST_F(SavedModels, AreRefusedWhateverByteIsFlippedAndWhereverTheyAreCut) {
         const auto cut = std::make_shared<FileMemory>(std::span(bytes).first(size));
         ASSERT_FALSE(mDevice->load(*cut, {}).ok()) << size;
     }
+}
+
+// The file with another section "model", which is no longer than that was, and the checksum of it.
+std::shared_ptr<FileMemory> changed(const FileMemory& file,
+                                    const std::function<std::vector<uint8_t>(SavedModel)>& change) {
+    std::vector<uint8_t> bytes(file.map()->begin(), file.map()->end());
+    constexpr std::string_view kName("\5\0\0\0model\0", 10);  // and that it is a description
+    const auto row = std::search(bytes.begin(), bytes.end(), kName.begin(), kName.end());
+    std::array<uint64_t, 2> place = {};  // its offset and size
+    std::memcpy(place.data(), &*row + kName.size(), sizeof place);
+    const std::vector<uint8_t> content =
+            change(savedModelFrom(std::span(bytes).subspan(place[0], place[1])).value());
+    EXPECT_LE(content.size(), place[1] + 1);
+    std::ranges::copy(content, bytes.begin() + static_cast<ptrdiff_t>(place[0]));
+    place[1] = content.size();
+    std::memcpy(&*row + kName.size(), place.data(), sizeof place);
+    Checksum sum;
+    sum.add(std::span(bytes).first(bytes.size() - sizeof(uint64_t)));
+    const uint64_t value = sum.value();
+    std::memcpy(&*(bytes.end() - sizeof value), &value, sizeof value);
+    return std::make_shared<FileMemory>(bytes);
+}
+
+TEST_F(SavedModels, AreHeldToWhatTheirProgramHas) {
+    const auto file = saved(*mModel);
+    const auto load = [&](const std::function<std::vector<uint8_t>(SavedModel)>& change) {
+        return mDevice->load(*changed(*file, change), {}).status();
+    };
+    const auto loadWith = [&](const std::function<void(SavedModel&)>& change) {
+        return load([&](SavedModel model) {
+            change(model);
+            return toBytes(model);
+        });
+    };
+    EXPECT_TRUE(loadWith([](SavedModel& /*model*/) {}).ok());
+    constexpr std::string_view kOthers = "the model and its program have other inputs and outputs";
+    EXPECT_EQ(loadWith([](SavedModel& model) { model.boundary.inputs.clear(); }).message(),
+              kOthers);
+    EXPECT_EQ(loadWith([](SavedModel& model) { model.boundary.outputs.clear(); }).message(),
+              kOthers);
+    EXPECT_EQ(loadWith([](SavedModel& model) {
+                  model.boundary.inputs[0].type = static_cast<OperandType>(9999);
+              }).code(),
+              StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(loadWith([](SavedModel& model) { model.footprint = uint64_t{1} << 50; }).code(),
+              StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(load([](const SavedModel& model) {
+                  std::vector<uint8_t> bytes = toBytes(model);
+                  ++bytes[0];
+                  return bytes;
+              }).code(),
+              StatusCode::UNSUPPORTED);
+    EXPECT_EQ(load([](const SavedModel& model) {
+                  std::vector<uint8_t> bytes = toBytes(model);
+                  bytes.push_back(0);
+                  return bytes;
+              }).message(),
+              "there is more than the model's boundary");
+}
+
+// So that a file of small things, each of which becomes a large one, is refused before it becomes
+// anything: this one would show its last byte only to who has read it all.
+TEST(SavedModelFiles, ArePaidForBeforeTheyAreRead) {
+    SavedModel model;
+    model.boundary.inputs.resize(100'000);
+    for (Operand& operand : model.boundary.inputs) {
+        operand.type = OperandType::TENSOR_FLOAT32;
+    }
+    std::vector<uint8_t> bytes = toBytes(model);
+    bytes.push_back(0);
+    SectionWriter writer;
+    writer.addDescription("model", std::move(bytes));
+    VectorSink sink;
+    ASSERT_TRUE(writer.writeTo(sink).ok());
+    const auto file = std::make_shared<FileMemory>(sink.bytes);
+    const auto codeOf = [&](size_t mebibytes) {
+        Options options;
+        options.maxMemoryMib = 1024;
+        options.maxClientMemoryMib = mebibytes;
+        const auto device = makeTunedDevice(options);
+        PrepareOptions prepare;
+        prepare.client = device->client({.pid = 1, .uid = 1}).value();
+        const StatusCode code = device->load(*file, prepare).status().code();
+        EXPECT_EQ(prepare.client->account().memory->reserved(), 0U);
+        return code;
+    };
+    EXPECT_EQ(codeOf(4), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(codeOf(256), StatusCode::INVALID_ARGUMENT);
 }
 
 TEST(SavedModel, BringsItsBoundaryBack) {
