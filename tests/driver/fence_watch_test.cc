@@ -227,6 +227,28 @@ TEST_F(Fenced, RefusesOnlyWhatIsTheSharesOwn) {
     EXPECT_TRUE(weak.expired()) << "its descriptor is closed";
 }
 
+// The thread has been told of a fence while somebody is busy taking out, one after the other, what
+// waits: the last of these is gone when the thread gets to look.
+TEST_F(Fenced, IsToldOnceWhereItIsTakenOutAsItHappens) {
+    const Fence never = pending();
+    for (int round = 0; round < 20; ++round) {
+        const Fence fence = pending();
+        std::vector<Awaited<Status>> told;
+        for (int i = 0; i < 300; ++i) {
+            told.push_back(await({std::make_shared<const FileDescriptor>(
+                    fcntl(never->get(), F_DUPFD_CLOEXEC, 0))}));
+        }
+        told.push_back(await({fence}));
+        happen(fence);
+        mShare->refuseWaiting(internalError("no more"));
+        for (const Awaited<Status>& each : told) {
+            static_cast<void>(each.get());
+        }
+        EXPECT_EQ(mWatch->waiting(), 0U);
+        EXPECT_EQ(told.back().count(), 1);
+    }
+}
+
 TEST_F(Fenced, IsToldOfTheEndOfTheWatch) {
     const Awaited<Status> told = await({pending()});
     mWatch.reset();

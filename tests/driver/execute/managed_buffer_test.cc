@@ -146,6 +146,12 @@ TEST_F(ManagedBuffers, HaveNothingToGiveAtFirstNorAfterAFailure) {
     ASSERT_TRUE(buffer->copyFrom(*memory, {}).ok());
     const auto passed = std::make_shared<FakeMemory>(kBytes);
     passed->cutShort = true;
+    EXPECT_EQ(buffer->copyFrom(*passed, {}).message(),
+              "source pool 0 was cut short by its owner while it was in use");
+    EXPECT_EQ(buffer->copyTo(*memory).code(), StatusCode::INTERNAL);
+    ASSERT_TRUE(buffer->copyFrom(*memory, {}).ok());
+    EXPECT_EQ(buffer->copyTo(*passed).message(),
+              "destination pool 0 was cut short by its owner while it was in use");
     EXPECT_FALSE(execute(request(passed, buffer->token())).ok());
     EXPECT_EQ(buffer->copyTo(*memory).code(), StatusCode::INTERNAL)
             << "what an execution that failed has left there";
@@ -246,6 +252,80 @@ TEST_F(ManagedBuffers, NeedRolesThatAgree) {
     expectRefused(mixed, kInvalid,
                   "output role 0: it is TENSOR_QUANT8_ASYMM, and another role's is "
                   "TENSOR_FLOAT32");
+}
+
+TEST_F(ManagedBuffers, NeedRolesThatAreQuantizedAlike) {
+    const auto quantized = [&](float scale, int32_t zeroPoint) {
+        const OperandSpec spec = {OperandType::TENSOR_QUANT8_ASYMM, {2, 2}, scale, zeroPoint};
+        ModelBuilder builder;
+        const uint32_t input = builder.input(spec);
+        builder.operation(OperationType::RELU, {input}, {builder.output(spec)});
+        return prepare(mClient, builder.build()).value();
+    };
+    const auto perChannel = [&](std::vector<float> scales) {
+        ModelBuilder builder;
+        const uint32_t input = builder.input({OperandType::TENSOR_QUANT8_SYMM_PER_CHANNEL, {2, 2}});
+        builder.operand(input).extraParams =
+                SymmPerChannelQuantParams{.scales = std::move(scales), .channelDim = 0};
+        builder.operation(OperationType::DEQUANTIZE, {input}, {builder.output(floats({2, 2}))});
+        return prepare(mClient, builder.build()).value();
+    };
+    const auto ofBoth = [](const std::shared_ptr<PreparedModel>& one,
+                           const std::shared_ptr<PreparedModel>& other) {
+        return Description{
+                .dimensions = {}, .inputs = {{.model = one}, {.model = other}}, .outputs = {}};
+    };
+    const auto first = quantized(0.5F, 7);
+    EXPECT_TRUE(tryAllocate(ofBoth(first, quantized(0.5F, 7))).ok());
+    for (const auto& other : {quantized(0.25F, 7), quantized(0.5F, 8)}) {
+        expectRefused(ofBoth(first, other), StatusCode::INVALID_ARGUMENT,
+                      "input role 1: it is quantized otherwise than another role's");
+    }
+    const auto channels = perChannel({1, 2});
+    EXPECT_TRUE(tryAllocate(ofBoth(channels, perChannel({1, 2}))).ok());
+    expectRefused(ofBoth(channels, perChannel({1, 3})), StatusCode::INVALID_ARGUMENT,
+                  "input role 1: its extra parameters differ from another role's");
+}
+
+TEST_F(ManagedBuffers, NeedARank) {
+    Model model = reluModel();
+    for (Operand& operand : model.main.operands) {
+        operand.dimensions = {};
+    }
+    expectRefused({.dimensions = {},
+                   .inputs = {{.model = prepare(mClient, model).value()}},
+                   .outputs = {}},
+                  StatusCode::UNSUPPORTED, "a buffer whose dimensions are not all known");
+}
+
+// An argument without a value names pool 0, whatever that is.
+TEST_F(ManagedBuffers, AreNotBoundToWhatHasNoValue) {
+    ModelBuilder builder;
+    const uint32_t input = builder.input(floats({2, 3}));
+    const uint32_t permutation = builder.input({OperandType::TENSOR_INT32, {2}});
+    builder.operation(OperationType::TRANSPOSE, {input, permutation},
+                      {builder.output(floats({3, 2}))});
+    const auto model = prepare(mClient, builder.build()).value();
+    const auto buffer = allocate({.dimensions = {}, .inputs = {}, .outputs = {{.model = model}}});
+    Request asked = request(buffer->token(), memoryOf({1, 2, 3, 4, 5, 6}));
+    std::swap(asked.inputs[0], asked.outputs[0]);
+    asked.inputs.push_back({.hasNoValue = true, .location = {}, .dimensions = {}});
+    const Status executed = model->execute(asked, HalVersion::V1_3, {}).status;
+    EXPECT_TRUE(executed.ok()) << executed.toString();
+    const SharedMemory out = memoryOf(Values(6));
+    ASSERT_TRUE(buffer->copyTo(*out).ok());
+    EXPECT_EQ(valuesIn(out), (Values{1, 4, 2, 5, 3, 6}));
+}
+
+TEST_F(ManagedBuffers, FailWhereAnOutputIsLargerThanTheyAre) {
+    const auto open = prepare(mClient, openModel()).value();
+    const auto output =
+            allocate({.dimensions = {1, 2}, .inputs = {}, .outputs = {{.model = open}}});
+    Request asked = request(memoryOf(kValues), output->token());
+    asked.inputs[0].dimensions = {2, 2};
+    const Status failed = open->execute(asked, HalVersion::V1_3, {}).status;
+    EXPECT_EQ(failed.code(), StatusCode::INTERNAL);
+    EXPECT_EQ(failed.message(), "output 0: its shape is [2, 2], and its buffer's [1, 2]");
 }
 
 TEST_F(ManagedBuffers, TakeOpenDimensionsFromWhoeverSaysThem) {

@@ -96,6 +96,16 @@ TEST(UsedPools, OfARequestAreNoneWhereOneFails) {
     EXPECT_TRUE(pools.bound.empty());
 }
 
+TEST(ResidentMemory, IsUsedWithinItself) {
+    const SharedMemory memory = allocateHeapMemory(16);
+    EXPECT_TRUE(memory->use({.begin = 4, .end = 16}, nullptr).ok());
+    for (const ByteRange& range :
+         {ByteRange{.begin = 4, .end = 17}, ByteRange{.begin = 8, .end = 4},
+          ByteRange{.begin = 17, .end = 16}}) {
+        EXPECT_EQ(memory->use(range, nullptr).status().code(), StatusCode::INTERNAL);
+    }
+}
+
 TEST(ByteRange, HoldsWhatLiesBetweenItsEnds) {
     const ByteRange range{.begin = 8, .end = 16};
     EXPECT_TRUE(range.holds(8, 8));

@@ -131,7 +131,8 @@ TEST_F(CacheKeys, AreNotTakenFromWhatIsNoKey) {
     }
     std::filesystem::remove(mFile);
     ASSERT_EQ(mkdir(mFile.c_str(), 0700), 0);
-    EXPECT_NE(code(), StatusCode::OK);
+    EXPECT_NE(open().status().message().find("it is no file that its owner alone may"),
+              std::string_view::npos);
     std::filesystem::remove(mFile);
     std::ofstream(mFolder + "/elsewhere") << std::string(32, 'k');
     ASSERT_EQ(chmod((mFolder + "/elsewhere").c_str(), 0600), 0);
@@ -149,6 +150,17 @@ TEST_F(CacheKeys, AreNotTakenFromAnotherUser) {
     std::filesystem::remove(mFile);
     ASSERT_EQ(chown(mFolder.c_str(), 12345, 12345), 0);
     EXPECT_EQ(code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(CacheKeys, AreNotMadeWhereSomethingIsInTheWay) {
+    ASSERT_EQ(mkdir((mFile + "." + std::to_string(getpid())).c_str(), 0700), 0);
+    EXPECT_NE(open().status().message().find("it can't be made"), std::string_view::npos);
+    EXPECT_FALSE(std::filesystem::exists(mFile));
+    std::ofstream(mFolder + "/file") << "no folder";
+    ASSERT_EQ(chmod((mFolder + "/file").c_str(), 0600), 0);
+    EXPECT_NE(
+            CacheKey::open(mFolder + "/file").status().message().find("its folder can't be opened"),
+            std::string_view::npos);
 }
 
 TEST_F(CacheKeys, AreNotMadeWhereThereIsNoFolder) {

@@ -148,6 +148,10 @@ TEST_F(CompilationCaches, AreNotFoundWhereTheFilesCantBeUsed) {
     }
     EXPECT_EQ(codeOf(mFiles.cache(O_WRONLY, O_RDWR)), StatusCode::INTERNAL);
     EXPECT_EQ(codeOf(mFiles.cache(O_RDWR, O_WRONLY)), StatusCode::INTERNAL);
+    PrepareOptions unread;
+    unread.cache = mFiles.cache(O_PATH, O_RDWR);
+    EXPECT_EQ(mDevice->prepareFromCache(unread).status().message(),
+              "a model file is not open for reading");
     EXPECT_EQ(found(), StatusCode::OK);
 }
 
@@ -286,6 +290,76 @@ TEST_F(CompilationCaches, AreChargedToTheirClient) {
             std::this_thread::yield();
         }
         EXPECT_EQ(account.memory->reserved(), before);
+    }
+}
+
+// Without a key anybody who has the files can make a model file that is sealed as it has to be.
+TEST_F(CompilationCaches, BelieveNothingThatASealedModelFileSays) {
+    keep();
+    const std::vector<uint8_t> model = mFiles.model.bytes();
+    const auto foundWith = [&](size_t at, const auto& value) {
+        std::vector<uint8_t> changed = model;
+        std::memcpy(changed.data() + at, &value, sizeof value);
+        const auto seal = changed.end() - sizeof(Sha256::Digest);
+        Sha256 sealing;
+        sealing.add(mFiles.token);
+        sealing.add(std::span(changed.begin(), seal));
+        std::ranges::copy(sealing.finish(), seal);
+        mFiles.model.set(changed);
+        return find().status();
+    };
+    constexpr size_t kVersion = 8;
+    constexpr size_t kBytes = 12;
+    constexpr size_t kSteering = 20;
+    constexpr size_t kPriority = 28;
+    EXPECT_TRUE(foundWith(0, 'H').ok());
+    EXPECT_EQ(foundWith(0, 'h').message(), "the model file holds no model");
+    EXPECT_EQ(foundWith(kVersion, uint32_t{2}).message(), "version 2 of a model file");
+    EXPECT_EQ(foundWith(kPriority, int32_t{12345}).message(), "priority 12345 is unknown");
+    const uint64_t size = mFiles.data.bytes().size();
+    for (const uint64_t steering : {size + 1, ~uint64_t{0}}) {
+        EXPECT_EQ(foundWith(kSteering, steering).message(),
+                  "the data file has fewer bytes than what steers in it");
+    }
+    EXPECT_EQ(foundWith(kBytes, size - 1).code(), StatusCode::INTERNAL);
+    EXPECT_FALSE(foundWith(kBytes, ~uint64_t{0}).ok());
+}
+
+TEST_F(CompilationCaches, AreNotWrittenWithoutRoomInTheAccount) {
+    for (const auto budget : {&Account::sharedMemory, &Account::descriptors}) {
+        PrepareOptions options = mFiles.options();
+        options.client = mDevice->client({.pid = 1, .uid = 1}).value();
+        const std::shared_ptr<Budget>& full = options.client->account().*budget;
+        {
+            const auto taken = Reservation::create(full, full->limit());
+            ASSERT_TRUE(taken.ok());
+            EXPECT_TRUE(mDevice->prepare(floatConvModel(), HalVersion::V1_3, options).ok());
+            EXPECT_EQ(mFiles.content(), TestCacheFiles::Content());
+        }
+        EXPECT_TRUE(mDevice->prepare(floatConvModel(), HalVersion::V1_3, options).ok());
+        EXPECT_EQ(found(), StatusCode::OK);
+        mFiles.set({});
+    }
+}
+
+// What can't be emptied would hold what was there behind what is kept.
+TEST_F(CompilationCaches, AreNotWrittenWhereTheyCantBeEmptied) {
+    const std::vector<uint8_t> junk(100'000, 7);
+    for (const bool isModel : {true, false}) {
+        const FileDescriptor sealed(memfd_create("cache", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+        ASSERT_EQ(write(sealed.get(), junk.data(), junk.size()), static_cast<ssize_t>(junk.size()));
+        ASSERT_EQ(fcntl(sealed.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+        const auto cache = mFiles.cache();
+        (isModel ? cache->modelFiles : cache->dataFiles)[0] =
+                FileDescriptor(fcntl(sealed.get(), F_DUPFD_CLOEXEC, 0));
+        PrepareOptions options;
+        options.cache = cache;
+        EXPECT_TRUE(mDevice->prepare(floatConvModel(), HalVersion::V1_3, options).ok());
+        std::vector<uint8_t> left(junk.size());
+        ASSERT_EQ(pread(sealed.get(), left.data(), left.size(), 0),
+                  static_cast<ssize_t>(left.size()));
+        EXPECT_EQ(left, junk);
+        EXPECT_EQ(mFiles.content(), TestCacheFiles::Content());
     }
 }
 

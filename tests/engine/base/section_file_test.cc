@@ -10,10 +10,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/aligned_buffer.h"
 #include "tests/engine/base/file_bytes.h"
+#include "tests/engine/counting_condition.h"
 
 namespace halyard {
 namespace {
@@ -65,6 +67,7 @@ TEST(SectionFile, NamesWhatItDoesNotHave) {
     const FileBytes file = written();
     const SectionFile opened = open(file).value();
     EXPECT_EQ(opened.mapped("other").status().message(), "the file has no section 'other'");
+    EXPECT_EQ(opened.description("other").status().message(), "the file has no section 'other'");
     EXPECT_FALSE(opened.mapped("first").ok()) << "which is a description";
     EXPECT_FALSE(opened.description("large").ok());
 }
@@ -257,6 +260,29 @@ TEST(SectionFile, StopsReadingItsTable) {
                 SectionFile::open(file.owner(), file.bytes(), nullptr, nullptr, checkpoint, known)
                         .ok());
     }
+}
+
+// What is neither copied nor named is summed, and may be of gigabytes.
+TEST(SectionFile, StopsSummingWhatLiesInIt) {
+    constexpr size_t kMebibytes = 16;
+    SectionWriter writer;
+    ByteParts parts;
+    parts.add(std::vector<uint8_t>(kMebibytes << 20));
+    writer.addMapped("large", std::move(parts));
+    const FileBytes file = FileBytes::of(writer);
+    const std::atomic<bool> ended = false;
+    const auto look = [&](const CountingCondition& condition) {
+        const Checkpoint checkpoint = Checkpoint(std::nullopt, &ended).unless(&condition);
+        return SectionFile::open(file.owner(), file.bytes(), nullptr, nullptr, checkpoint,
+                                 SectionFile::Bytes::OF_ANYBODY)
+                .ok();
+    };
+    const CountingCondition never;
+    EXPECT_TRUE(look(never));
+    EXPECT_GE(never.asked(), kMebibytes);
+    const CountingCondition soon(kMebibytes);
+    EXPECT_FALSE(look(soon));
+    EXPECT_EQ(soon.asked(), kMebibytes + 1);
 }
 
 // What has been checked stays as it was, whoever can write to the file.

@@ -2,6 +2,7 @@
 
 #include "engine/base/trusted_path.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -85,6 +86,19 @@ TEST_F(TrustedPath, IsNoneOfWhatIsNotThere) {
     EXPECT_EQ(trustedPath(mFolder + "/a/none").status().code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(trustedPath(mFolder + "/a/b/file/none").status().code(),
               StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(TrustedPath, IsNoneBelowAFolderThatIsGone) {
+    const int here = ::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ASSERT_GE(here, 0);
+    std::filesystem::create_directories(mFolder + "/gone");
+    std::filesystem::current_path(mFolder + "/gone");
+    std::filesystem::remove(mFolder + "/gone");
+    // The same name lies below the root.
+    const Status status = trustedPath("usr").status();
+    EXPECT_EQ(fchdir(here), 0);
+    close(here);
+    EXPECT_EQ(status.message(), "usr: No such file or directory");
 }
 
 TEST_F(TrustedPath, IsNoneOfAnotherUsersOrOfAnothersGroup) {

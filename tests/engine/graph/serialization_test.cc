@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <random>
 #include <span>
@@ -124,7 +125,7 @@ TEST(Serialization, KeepsIdentitiesForTheProgramTheyBelongTo) {
     graph.mutableTensor(1).constant.id = static_cast<ConstantId>(3);
     graph.addPackedConstant(float32({2, 2}), static_cast<ConstantId>(9));
     const SerializedGraph serialized = describe(graph, ConstantIds::KEEP);
-    Bytes block(serialized.block.size() + 64);
+    Bytes block(serialized.block.size() + 128);
     uint8_t* const begin = block.data() + 64 - reinterpret_cast<uintptr_t>(block.data()) % 64;
     serialized.block.copyTo(begin);
     const auto owner = std::make_shared<int>(0);
@@ -139,7 +140,7 @@ TEST(Serialization, KeepsIdentitiesForTheProgramTheyBelongTo) {
     EXPECT_TRUE(back->tensors().back().isPackedAway());
     EXPECT_EQ(back->tensors().back().constant.id, static_cast<ConstantId>(9));
     EXPECT_FALSE(deserialize(serialized.description,
-                             {.owner = owner, .bytes = {begin + 4, serialized.block.size() - 4}})
+                             {.owner = owner, .bytes = {begin + 4, serialized.block.size()}})
                          .ok())
             << "unless it lies askew";
     // Others than that program have no use for them.
@@ -209,6 +210,131 @@ TEST(Serialization, RejectsADescriptionThatEndsAnywhere) {
         std::memcpy(cut.data() + 12, &size, 8);
         EXPECT_EQ(deserialize(cut).status().code(), StatusCode::INVALID_ARGUMENT) << size;
     }
+}
+
+// A description, and its constants where they have to lie.
+class Described {
+  public:
+    explicit Described(const Graph& graph) {
+        SerializedGraph serialized = describe(graph, ConstantIds::KEEP);
+        bytes = std::move(serialized.description);
+        mBlock.resize(serialized.block.size() + 128);
+        mBegin = mBlock.data() + 64 - reinterpret_cast<uintptr_t>(mBlock.data()) % 64;
+        serialized.block.copyTo(mBegin);
+        mSize = serialized.block.size();
+    }
+
+    Result<Graph> read() const {
+        return deserialize(bytes, {.owner = std::make_shared<int>(0), .bytes = {mBegin, mSize}});
+    }
+    // What is read once the first `from` is `to`.
+    template <typename T>
+    Status readWith(const std::vector<T>& from, const std::vector<T>& to) const {
+        Described changed = *this;
+        const auto* const wanted = reinterpret_cast<const uint8_t*>(from.data());
+        const auto at = std::search(changed.bytes.begin(), changed.bytes.end(), wanted,
+                                    wanted + from.size() * sizeof(T));
+        if (at == changed.bytes.end()) {
+            return internalError("this is not there");
+        }
+        std::memcpy(&*at, to.data(), to.size() * sizeof(T));
+        return changed.read().status();
+    }
+
+    Bytes bytes;
+
+  private:
+    Described(const Described& other) = default;
+
+    Bytes mBlock;
+    uint8_t* mBegin = nullptr;
+    size_t mSize = 0;
+};
+
+TEST(Serialization, EndsWithItsDescription) {
+    Described described(small());
+    ASSERT_TRUE(described.read().ok());
+    described.bytes.push_back(0);
+    EXPECT_EQ(described.read().status().message(), "there is more than the graph");
+}
+
+TEST(Serialization, HasConstantsWhereTensorsMayLieInsideTheBlock) {
+    Graph graph;
+    addConstant<float>(graph, float32({16}), std::vector<float>(16));
+    addConstant<float>(graph, float32({16}), std::vector<float>(16, 1.0F));
+    const Described described(graph);
+    const auto at = [&](uint64_t offset) {
+        return described.readWith<uint64_t>({64, 64}, {offset, 64}).code();
+    };
+    EXPECT_EQ(at(64), StatusCode::OK);
+    EXPECT_EQ(at(0), StatusCode::OK) << "two may be one";
+    for (const uint64_t offset :
+         {uint64_t{1}, uint64_t{4}, uint64_t{60}, uint64_t{65}, uint64_t{128}, uint64_t{0} - 64}) {
+        EXPECT_EQ(at(offset), StatusCode::INVALID_ARGUMENT) << offset;
+    }
+}
+
+TEST(Serialization, HasNoConstantsWithoutAnIdentityWhereTheyHaveOne) {
+    Graph graph = small();
+    graph.mutableTensor(1).constant.id = static_cast<ConstantId>(0x5a5b5c5d);
+    graph.addPackedConstant(float32({2, 2}), static_cast<ConstantId>(0x6a6b6c6d));
+    const Described described(graph);
+    for (const uint32_t id : {0x5a5b5c5dU, 0x6a6b6c6dU}) {
+        EXPECT_TRUE(described.readWith<uint32_t>({id}, {7}).ok());
+        EXPECT_EQ(described.readWith<uint32_t>({id}, {0}).message().substr(0, 7), "tensor ") << id;
+    }
+}
+
+TEST(Serialization, NamesNoTensorThatThereIsNot) {
+    Graph graph = small();
+    graph.setName(2, "the sum");
+    const auto named = [&](uint32_t id) {
+        // How many names, whose, and how long.
+        return Described(graph).readWith<uint32_t>({1, 2, 7}, {1, id, 7}).code();
+    };
+    EXPECT_EQ(named(0), StatusCode::OK);
+    EXPECT_EQ(named(3), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(named(kNoTensor), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(Serialization, HasNoShapesOfRanksThatThereAreNot) {
+    Graph graph;
+    graph.addTensor(float32({0x1a1b1c1d}));
+    const auto ranked = [&](int rank) {
+        const auto byte = static_cast<uint8_t>(rank);
+        return Described(graph)
+                .readWith<uint8_t>({'3', '2', 1, 0x1d, 0x1c}, {'3', '2', byte, 0x1d, 0x1c})
+                .code();
+    };
+    EXPECT_EQ(ranked(1), StatusCode::OK);
+    for (const int rank : {-128, -2, static_cast<int>(kMaxRank) + 1, 127}) {
+        EXPECT_EQ(ranked(rank), StatusCode::UNSUPPORTED) << rank;
+    }
+}
+
+TEST(Serialization, HasFieldsOfTheTypesThatTheyAre) {
+    Graph graph;
+    graph.addNode(
+            {.descriptor = Binary(), .inputs = {}, .outputs = {}, .label = "", .sources = {}});
+    const Described described(graph);
+    // The kind's own tag comes behind its name.
+    const auto tagged = [&](uint8_t tag) {
+        return described.readWith<uint8_t>({'a', 'r', 'y', 5}, {'a', 'r', 'y', tag}).code();
+    };
+    EXPECT_EQ(tagged(5), StatusCode::OK);
+    for (const uint8_t tag : {0, 4, 6, 255}) {
+        EXPECT_EQ(tagged(tag), StatusCode::UNSUPPORTED) << int{tag};
+    }
+}
+
+TEST(Serialization, HasNoSizesThatWrapAround) {
+    Bytes bytes = serialize(small());
+    // A description whose end, rounded up, is 64, and a block that begins there.
+    const uint64_t description = std::numeric_limits<uint64_t>::max();
+    const uint64_t block = bytes.size() - 64;
+    std::memcpy(bytes.data() + 12, &description, sizeof description);
+    std::memcpy(bytes.data() + 20, &block, sizeof block);
+    EXPECT_EQ(deserialize(bytes).status().message(), "the graph ends early");
 }
 
 TEST(Serialization, RejectsGraphsNestedTooDeep) {
