@@ -11,7 +11,7 @@ import click
 from halyard import cli_values, output_file, records
 from halyard.cli_group import examples
 from halyard.cli_json import json_option
-from halyard.cli_model import ModelChoice, model_options
+from halyard.cli_model import ModelChoice, model_options, show_parts
 from halyard.cli_results import keep, results_option
 from halyard.compare import Difference
 from halyard.comparison import choice
@@ -22,6 +22,7 @@ from halyard.comparison.opening import Sides
 from halyard.comparison.records import record
 from halyard.comparison.statistics import Limits
 from halyard.errors import ConfigError
+from halyard.model.partitioned import PartitionedModel
 from halyard.output_file import check_writable
 from halyard.plots.layer_errors import LayerError, layer_errors
 from halyard.plots.plot import WIDTH, Plot
@@ -123,6 +124,10 @@ def compare(
     subject = model.subject()
     with terminal.step(f"Building {subject}"):
         runnable = subject.runnable
+    if isinstance(runnable, PartitionedModel):
+        if (layers or isolate) and runnable.hosts == len(runnable.parts):
+            raise ConfigError(f"--layers and --isolate: {runnable.words}, and NNAPI runs no layer")
+        show_parts(terminal, subject)
     inputs = _inputs(subject, seeds)
     limits = Limits(max_error, max_steps, min_snr, min_cosine, min_top1)
     with Sides() as sides:

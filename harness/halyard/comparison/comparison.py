@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from halyard.compare import Difference, allowed_steps, compare_all
 from halyard.comparison.layers import Layers, compare_layers
+from halyard.comparison.part_layers import compare_parts
 from halyard.comparison.side import Answer, Side
 from halyard.comparison.statistics import Limits, TopK, top_k, worst
 from halyard.engines.workload import Workload
 from halyard.model import Array, RunnableModel
+from halyard.model.partitioned import PartitionedModel
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Ran:
     name: str
     version: str
     backends: dict[str, int]
+    host_share: float | None = None  # of its time, of a model that NNAPI runs parts of
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ def compare_sides(
     if (settings.layers or settings.isolate) and not is_strange:
         worst_set = max(sets, key=_how_far)
         chosen = worst_set.inputs.name
-        layers = compare_layers(
+        compare = compare_parts if isinstance(runnable, PartitionedModel) else compare_layers
+        layers = compare(
             runnable,
             worst_set.inputs.arrays,
             a,
@@ -160,7 +165,9 @@ def _ran(side: Side, answers: Sequence[Answer]) -> Ran:
     backends = Counter(
         backend or "nothing" for answer in answers[:1] for backend in answer.backends.values()
     )
-    return Ran(side.name, side.version, dict(backends.most_common()))
+    shares = [answer.host_share for answer in answers if answer.host_share is not None]
+    share = statistics.fmean(shares) if shares else None
+    return Ran(side.name, side.version, dict(backends.most_common()), share)
 
 
 def _fusions(sets: Sequence[Compared], layers: Layers | None, settings: Settings) -> Sequence[str]:

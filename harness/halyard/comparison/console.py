@@ -58,8 +58,11 @@ def described(layer: Layer) -> str:
 
 def _side(ran: Ran) -> str:
     counts = ", ".join(f"{count} on {name}" for name, count in ran.backends.items())
-    placed = f"; operations: {counts}" if counts else ""
-    return f"{ran.name} ({ran.version}{placed})" if ran.version else ran.name
+    words = [ran.version, f"operations: {counts}" if counts else ""]
+    if ran.host_share is not None:
+        words.append(f"the host's share of the time: {ran.host_share:.0%}")
+    told = "; ".join(filter(None, words))
+    return f"{ran.name} ({told})" if told else ran.name
 
 
 def _tops(compared: Compared) -> list[str]:

@@ -17,6 +17,7 @@ from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, Source, tensor_infos
 from halyard.model.fitting import fitted
+from halyard.model.partitioned import PartitionedModel
 
 
 class OriginalSide(LibrarySide):
@@ -51,21 +52,40 @@ class OriginalSide(LibrarySide):
         parts = self._conversion.parts
         if runnable is not self._runnable or len(parts) != 1 or not isinstance(parts[0], NnapiPart):
             return None
-        part = parts[0]
+        return self.inside_part(parts[0], inputs)
+
+    def between(self, model: PartitionedModel, inputs: Sequence[Array]) -> Mapping[str, Array]:
+        given = self._given(inputs)
+        read = [name for part in model.parts if isinstance(part, NnapiPart) for name in part.inputs]
+        found = self._exposed([name for name in dict.fromkeys(read) if name not in given], inputs)
+        if isinstance(found, str):
+            raise EngineRefused(found)
+        return {**found, **given}
+
+    def _given(self, inputs: Sequence[Array]) -> dict[str, Array]:
+        """The file's inputs, by its names."""
+        arrays = original_inputs(self._conversion, inputs)
+        infos = self._conversion.inputs
+        return {info.name: each for info, each in zip(infos, arrays, strict=True)}
+
+    def inside_part(self, part: NnapiPart, inputs: Sequence[Array]) -> Tensors:
         computed = {index for each in part.model.main.operations for index in each.outputs}
         names = {index: name for index, name in part.tensor_names.items() if index in computed}
         values: dict[int, Array] = {}
         reasons = dict.fromkeys(computed - names.keys(), "the file has no such tensor")
+        given = self._given(inputs)
         requests = 0
 
         def ask(batch: Sequence[Sequence[int]]) -> list[Answer]:
             answers = []
             for each in batch:
                 wanted = [names[index] for index in each]
-                found = self._exposed(wanted, inputs)
-                if isinstance(found, str):
-                    answers.append(Answer(reason=found))
+                exposed = self._exposed([name for name in wanted if name not in given], inputs)
+                if isinstance(exposed, str):
+                    answers.append(Answer(reason=exposed))
                     continue
+                # An operand may hold an input with other axes.
+                found = {**exposed, **given}
                 missing = [name for name in wanted if name not in found]
                 answers.append(
                     Answer(reason=f"it has no {missing[0]!r}")

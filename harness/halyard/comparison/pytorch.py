@@ -16,6 +16,11 @@ from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel
 from halyard.model.fitting import fitted
+from halyard.model.partitioned import PartitionedModel
+from halyard.proto import halyard_pb2 as pb
+
+# No operand.
+_NONE = -1
 
 
 class TorchSide(Side):
@@ -60,20 +65,23 @@ class TorchSide(Side):
     def _answer(self, work: Workload) -> Answer:
         if work.model is not self._runnable:
             return Answer(reason="PyTorch runs its own file alone, not models that are made of it")
-        main = work.model.model.main
+        # The whole of parts has the axes that its file has.
+        main = pb.Subgraph()
+        if not isinstance(work.model, PartitionedModel):
+            main = work.model.model.main
+        before = main.input_indexes or [_NONE] * len(work.inputs)
+        behind = main.output_indexes or [_NONE] * len(work.model.outputs)
         try:
             given = [
                 self._torch.from_numpy(self._original(index, values).copy())
-                for index, values in zip(main.input_indexes, work.inputs, strict=True)
+                for index, values in zip(before, work.inputs, strict=True)
             ]
             with self._torch.no_grad():
                 found = self._module(*given)
             tensors = list(found) if isinstance(found, (tuple, list)) else [found]
             outputs = [
                 fitted(self._ours(index, _array(tensor)), info)
-                for index, tensor, info in zip(
-                    main.output_indexes, tensors, work.model.outputs, strict=True
-                )
+                for index, tensor, info in zip(behind, tensors, work.model.outputs, strict=True)
             ]
         except (RuntimeError, ValueError, TypeError, HalyardError) as error:
             return Answer(reason=f"PyTorch can't run {self._path.name} on these inputs: {error}")

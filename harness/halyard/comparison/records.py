@@ -35,7 +35,9 @@ def record(subject: AnySubject, comparison: Comparison) -> compare.Compare:
 
 
 def _side(ran: Ran) -> compare.Side:
-    return compare.Side(name=ran.name, version=ran.version, backends=ran.backends)
+    return compare.Side(
+        name=ran.name, version=ran.version, backends=ran.backends, host_share=ran.host_share
+    )
 
 
 def _input_set(compared: Compared) -> compare.InputSet:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -12,10 +12,12 @@ import numpy as np
 from halyard import hal_version
 from halyard.engines.engine import EngineRefused, Library
 from halyard.engines.halyard import HalyardDevice
+from halyard.engines.parts import PartsRun
 from halyard.engines.workload import Workload
-from halyard.errors import HalyardError, NotExpressible
+from halyard.errors import DeviceError, HalyardError, NotExpressible
 from halyard.measurement import others
-from halyard.model import Array, RunnableModel, half
+from halyard.model import Array, NnapiPart, RunnableModel, half
+from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb
 from halyard.results import failures
 from halyard.runner import run_cases
@@ -29,6 +31,8 @@ class Answer:
     reason: str = ""
     # What ran each operation, by its index in the model, as far as the side tells.
     backends: dict[int, str] = field(default_factory=dict)
+    # Of a model that NNAPI runs parts of: what the host's took of an execution's time, from 0 to 1.
+    host_share: float | None = None
     # Why it is not the answer of the backends that were asked for, if none of them ran anything. A
     # part of a model may be one that they do not take.
     strange: str = ""
@@ -63,6 +67,17 @@ class Side(Protocol):
         del runnable, inputs
         return None
 
+    def between(self, model: PartitionedModel, inputs: Sequence[Array]) -> Mapping[str, Array]:
+        """What goes from part to part, by the names of the parts' inputs. HalyardError where it
+        does not tell."""
+        del model, inputs
+        raise EngineRefused(f"{self.name} does not tell what goes from part to part")
+
+    def inside_part(self, part: NnapiPart, inputs: Sequence[Array]) -> Tensors | None:
+        """As inside(), of a part of the model; `inputs` are the whole's."""
+        del part, inputs
+        return None
+
 
 class HalyardSide(Side):
     """A service on a device, or the driver in the runner's process. `backends` are those that it
@@ -84,11 +99,36 @@ class HalyardSide(Side):
 
     def run(self, works: Sequence[Workload]) -> list[Answer]:
         engine = self._engine
+        if any(isinstance(work.model, PartitionedModel) for work in works):
+            return [self._in_parts(work) for work in works]
         cases = [work.case for work in works]
         results = run_cases(
             engine.device, cases, engine.options, engine.target, driver=engine.driver
         )
         return [self._answer(*each) for each in zip(works, results, strict=True)]
+
+    def _in_parts(self, work: Workload) -> Answer:
+        """The host's as `halyard run` has them. Warm, since time is told."""
+        try:
+            with self._engine.prepare(work) as prepared:
+                result = prepared.report(1, 1)
+                host = prepared.host_ns if isinstance(prepared, PartsRun) else ()
+        except DeviceError:
+            raise
+        except (HalyardError, ValueError) as error:
+            return Answer(reason=str(error))
+        answer = self._answer(work, result)
+        if answer.outputs is None:
+            return answer
+        [timing] = result.examples[0].timings
+        share = sum(host) / max(timing.wall_ns, 1)
+        return replace(answer, backends=_of_parts(result.placement), host_share=share)
+
+    def between(self, model: PartitionedModel, inputs: Sequence[Array]) -> Mapping[str, Array]:
+        with Workload(model, inputs) as work, self._engine.prepare(work) as prepared:
+            if problems := failures(prepared.report(1)):
+                raise EngineRefused("; ".join(problems))
+            return prepared.values if isinstance(prepared, PartsRun) else {}
 
     def _answer(self, work: Workload, result: pb.CaseResult) -> Answer:
         if result.version_string or result.target:
@@ -106,6 +146,16 @@ class HalyardSide(Side):
             return Answer(reason=str(error))
         strange = others(result.placement, self._backends)
         return Answer(outputs, backends=backends, strange=strange)
+
+
+def _of_parts(placement: Sequence[pb.Placement]) -> dict[int, str]:
+    """Operations of all parts, and operators of the host's, one after another."""
+    ran: dict[tuple[str, int | str], str] = {}
+    for row in placement:
+        part = row.label.partition(":")[0]
+        for operation in row.operations or (row.label,):
+            ran[part, operation] = row.backend
+    return dict(enumerate(ran.values()))
 
 
 class LibrarySide(Side):
@@ -142,9 +192,10 @@ class LibrarySide(Side):
 
 
 def _widened(work: Workload) -> Workload:
-    if not any(
+    is_half = any(
         operand.type == pb.OPERAND_TYPE_TENSOR_FLOAT16 for operand in work.model.model.main.operands
-    ):
+    )
+    if not is_half or isinstance(work.model, PartitionedModel):
         return Workload(work.model, work.inputs, work.name)
     inputs = [
         values.astype(np.float32) if values.dtype == np.float16 else values

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -48,6 +48,13 @@ class PartsRun(Prepared):
         self._threads = threads or os.cpu_count() or 1
         self._last: pb.CaseResult | None = None
         self._host_ns: list[int] = []
+        self._values: dict[str, Array] = {}
+
+    @property
+    def values(self) -> Mapping[str, Array]:
+        """What went into the whole and came out of its parts in the last report that failed
+        nowhere, by the names that the parts have for it."""
+        return self._values
 
     @property
     def tensors(self) -> Tensors:
@@ -85,6 +92,7 @@ class PartsRun(Prepared):
             result.bytes_between_pieces += crossing
             said.append(result)
             values.update(zip(part.outputs, arrays, strict=True))
+        self._values = values
         whole = joined(said, count)
         self._host_ns = times.tolist()
         [example] = whole.examples

@@ -8,11 +8,13 @@ from halyard.records.run import Model
 
 
 class Side(Record, frozen=True, kw_only=True):
-    """`version` is what has answered: a driver, or a library."""
+    """`version` is what has answered: a driver, or a library. `host_share`: of its time, what this
+    machine took, of a model that NNAPI runs parts of."""
 
     name: str
     version: str
     backends: dict[str, int]  # operations on each, as far as the side tells
+    host_share: float | None = None
 
 
 class Statistics(Record, frozen=True, kw_only=True):
