@@ -155,28 +155,6 @@ def compare_all(
     return [compare(*each) for each in zip(model.outputs, expected, actual, strict=True)]
 
 
-def disagreements(
-    differences: Sequence[Difference],
-    operations: int = 1,
-    steps: int = MAX_STEPS,
-    reference: str = "LiteRT",
-) -> list[str]:
-    """With the reference, of the outputs of a model with so many operations, which may be so many
-    steps apart."""
-    problems = []
-    for difference in differences:
-        if difference.max_steps is not None:
-            within = difference.max_steps <= steps
-            limit = f"{steps} step" if steps == 1 else f"{steps} steps"
-        else:
-            allowed = allowed_error(difference, operations)
-            within = difference.max_abs_error <= allowed
-            limit = f"{allowed:.3g}"
-        if not within:
-            problems.append(f"disagrees with {reference} by more than {limit}: {difference.text()}")
-    return problems
-
-
 def allowed_steps(model: pb.Model) -> int:
     """Of the model's 8-bit outputs."""
     computed = {index for operation in model.main.operations for index in operation.outputs}

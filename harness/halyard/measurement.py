@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from halyard import device_memory, hal_version
-from halyard.compare import Difference, allowed_steps, compare_all, disagreements
+from halyard.compare import Difference, compare_all
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.parts import HOST, PartsRun
 from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.workload import Workload
+from halyard.judging import Rules, judge
 from halyard.machine import Peak
 from halyard.model import Array
 from halyard.profile import NodeTime, node_times
@@ -271,6 +272,7 @@ def measured(
     failed, where that is known already."""
     model, asked = subject.runnable, how.engine.driver.backends
     differences = outputs = None
+    notes: list[str] = []
     word = Reference()
     problems = failures(result) if problems is None else list(problems)
     strange = strangers(result.placement, asked)
@@ -280,12 +282,9 @@ def measured(
         word = reference(subject, Repetitions(how.count, how.warmup, how.engine.driver.threads))
         if word.outputs is not None:
             differences = compare_all(model, word.outputs, outputs)
-            problems += disagreements(
-                differences,
-                len(model.model.main.operations),
-                allowed_steps(model.model),
-                word.name,
-            )
+            judgement = judge(Rules.of(model), differences, word.name, word.spread)
+            problems += judgement.problems
+            notes += judgement.notes
     return Measurement(
         subject=subject,
         device=how.engine.device.serial,
@@ -294,7 +293,7 @@ def measured(
         differences=differences,
         reference=word,
         problems=problems,
-        notes=[] if strange else absent(result.placement, asked),
+        notes=[*notes, *([] if strange else absent(result.placement, asked))],
         peak=how.peak,
         conditions=how.conditions,
         emulated=how.engine.device.is_emulated,

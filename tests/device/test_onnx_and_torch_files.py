@@ -13,7 +13,7 @@ pytest.importorskip("onnxruntime")
 from onnx import ModelProto
 
 from halyard import hal_version
-from halyard.compare import compare_all, disagreements
+from halyard.compare import compare_all
 from halyard.conversion import convert
 from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
 from halyard.engines.halyard import HalyardDevice
@@ -23,6 +23,7 @@ from halyard.model import RunnableModel
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
 from halyard.subject import FileSubject
+from tests.harness.agreement import disagreements
 from tests.harness.onnx_models import mobilenet_block, resnet_block_qdq, transformer_encoder
 from tests.harness.test_onnx_reading import around_an_atan
 from tests.harness.test_torch_nnapi import FOLDER, MODELS, arrays

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from halyard.compare import compare, disagreements
+from halyard.compare import compare
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.original import engine_of, run_file, run_part
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, TensorInfo, operation_name
 from halyard.model.fitting import fitted
+from tests.harness.agreement import disagreements
 from tests.harness.on_engine import outputs_of
 
 

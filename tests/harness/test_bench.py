@@ -133,10 +133,11 @@ def test_what_disagrees_is_told_with_the_name_of_the_reference() -> None:
         infos = work.model.outputs
         word = Reference("ONNX Runtime", [np.zeros(info.shape, info.dtype) for info in infos])
         ones = [np.ones(info.shape, info.dtype) for info in infos]
-        differences, problems = checks.compared(work, word, ones)
+        differences, judgement = checks.compared(work, word, ones)
     assert differences is not None
-    assert len(problems) == len(infos)
-    assert all(text.startswith("disagrees with ONNX Runtime by more") for text in problems)
+    assert len(judgement.problems) == len(infos)
+    prefix = "disagrees with ONNX Runtime by more"
+    assert all(text.startswith(prefix) for text in judgement.problems)
 
 
 def test_a_peer_that_disagrees_fails_before_it_is_timed(outputs: Path) -> None:
@@ -162,6 +163,32 @@ def test_ours_that_disagrees_is_not_timed(outputs: Path, monkeypatch: pytest.Mon
     assert not result.ours.times_ms
     assert not result.engines[1].times_ms
     assert "Halyard failed" in result.engines[1].reason
+
+
+def test_a_peer_that_is_disputed_is_timed_and_marked(outputs: Path) -> None:
+    result, printed = measure([fake(outputs, "disputes")])
+    _, peer = result.engines
+    assert not peer.failed
+    assert peer.times_ms
+    assert "disagrees with LiteRT" in peer.disputed
+    assert result.best_peer is peer
+    assert not result.failed
+    assert "disputed  Fake: disagrees with LiteRT" in printed
+    [row] = [line for line in printed.splitlines() if line.split()[:1] == ["Fake"]]
+    assert row.endswith(", disputed")
+    assert result.record(PEAK).engines["fake"].disputed == peer.disputed
+
+
+def test_ours_that_is_disputed_is_timed_and_no_success(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = fake(outputs, "disputes").command(Path(), Path(), 1)
+    monkeypatch.setattr(HalyardProcess, "command", lambda *_: ours)
+    result, _ = measure([fake(outputs)], backends=())
+    assert not result.ours.failed
+    assert result.ours.times_ms
+    assert result.ratio_to_best_peer is not None
+    assert result.failed
 
 
 def test_outputs_of_another_size_are_a_failure(outputs: Path) -> None:

@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from halyard import zoo
-from halyard.compare import compare_all, disagreements
+from halyard.compare import compare_all
 from halyard.devices.host import HostDevice
 from halyard.driver_options import DriverOptions
 from halyard.engines import libraries
@@ -23,6 +23,7 @@ from halyard.errors import HalyardError, NotExpressible
 from halyard.model import DataType, ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target
+from tests.harness.agreement import disagreements
 
 Make = Callable[[HostDevice], Engine]
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from halyard import records
-from halyard.compare import Difference, allowed_steps, disagreements
+from halyard.compare import Difference, allowed_steps
 from halyard.engines import litert
 from halyard.engines.reference import MOST_RUNS, Reference, Repetitions, reference
 from halyard.measurement import Measurement, absent, refusals, shares, strangers
@@ -29,6 +29,7 @@ from halyard.report import (
 from halyard.results import failures
 from halyard.subject import Subject
 from halyard.terminal import Terminal
+from tests.harness.agreement import disagreements
 
 SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 96, 0.35)
 

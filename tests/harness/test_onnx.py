@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from halyard import onnx, zoo
-from halyard.compare import compare, disagreements
+from halyard.compare import compare
 from halyard.engines import litert
 from halyard.engines.litert import LiteRt
 from halyard.errors import HalyardError, NotExpressible, PackageMissing
@@ -19,6 +19,7 @@ from halyard.onnx import operators
 from halyard.onnx.graph import packed
 from halyard.onnx.operators import convert
 from halyard.proto import halyard_pb2 as pb
+from tests.harness.agreement import disagreements
 from tests.harness.on_engine import outputs_of
 
 ort: Any = pytest.importorskip("onnxruntime")

@@ -56,7 +56,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"conditions", "conversion", "device_memory", "devices", "html", "profile", "zoo"}),
     frozenset({"subject"}),
     frozenset({"hal_version", "runner"}),
-    frozenset({"engines", "reach", "specs"}),
+    frozenset({"engines", "judging", "reach", "specs"}),
     frozenset({"calibration", "comparison", "doctor", "measurement", "profiling"}),
     frozenset({"bench", "conformance", "deploy", "report", "shape_runs"}),
     frozenset({"vts"}),

@@ -15,7 +15,7 @@ from halyard import zoo
 from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult
 from halyard.bench.table import print_model
 from halyard.cli import cli
-from halyard.compare import compare_all, disagreements
+from halyard.compare import compare_all
 from halyard.engines import litert, peers
 from halyard.engines.engine import EngineMissing, EngineRefused
 from halyard.engines.litert import LiteRt
@@ -26,6 +26,7 @@ from halyard.machine import Peak
 from halyard.model import DataType, ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
 from halyard.terminal import Terminal
+from tests.harness.agreement import disagreements
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is not installed"

@@ -8,13 +8,14 @@ import pytest
 pytest.importorskip("ai_edge_litert.interpreter")
 
 from halyard import conversion, hal_version, tflite, zoo
-from halyard.compare import allowed_steps, compare_all, disagreements
+from halyard.compare import allowed_steps, compare_all
 from halyard.driver_options import DriverOptions
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.litert import LiteRt
 from halyard.engines.original import original_inputs, run_file
 from halyard.engines.workload import Workload
 from halyard.model import DataType, RunnableModel
+from tests.harness.agreement import disagreements
 
 # Steps of a sequence are operations of their own, or rows.
 _SIZES = {"qlstm_speech": 8, "lstm_speech": 12, "transformer_encoder": 12}

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halyard.compare import compare_all, disagreements
+from halyard.compare import compare_all
 from halyard.conversion import convert
 from halyard.engines.halyard import HalyardProcess
 from halyard.errors import HalyardError
@@ -25,6 +25,7 @@ from halyard.torch_nnapi import conversion, pickles, read_conversion
 from halyard.torch_nnapi.archive import Archive
 from halyard.torch_nnapi.pickles import Storage, Tensor
 from halyard.torch_nnapi.serialized import parse
+from tests.harness.agreement import disagreements
 from tests.harness.on_engine import outputs_of
 
 FOLDER = Path(__file__).parent / "torch_models"

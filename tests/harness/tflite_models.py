@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from halyard import conversion
-from halyard.compare import compare_all, disagreements
+from halyard.compare import compare_all
 from halyard.driver_options import DriverOptions
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.litert import LiteRt
@@ -17,6 +17,7 @@ from halyard.engines.workload import Workload
 from halyard.hal_version import lowest_version
 from halyard.model import Array, Conversion, RunnableModel, operation_name
 from halyard.model.fitting import fitted
+from tests.harness.agreement import disagreements
 from tests.harness.tflite_file import GraphFile
 
 RANDOM = np.random.default_rng(7)

@@ -277,7 +277,8 @@ class Benchmark:
         most = max(self.clients)
 
         def check(outputs: Sequence[Array]) -> Sequence[str]:
-            return compared(work, word, outputs)[1]
+            said = compared(work, word, outputs)[1]
+            return said.problems if said.is_wrong else []
 
         with (
             contextlib.ExitStack() as stack,

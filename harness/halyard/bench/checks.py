@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from halyard import device_memory
 from halyard.bench.results import OURS, EngineResult
-from halyard.compare import Difference, allowed_steps, compare_all, disagreements
+from halyard.compare import Difference, compare_all
 from halyard.engines.reference import Reference
 from halyard.engines.served import Served
 from halyard.engines.workload import Workload
+from halyard.judging import Judgement, Rules, judge
 from halyard.measurement import absent, in_driver, others, shares
 from halyard.model import Array
 from halyard.profile import ON_DEVICES
@@ -44,7 +45,8 @@ def judge_placement(engine: EngineResult, prepared: pb.CaseResult, backends: Seq
 
 def take_prepared(engine: EngineResult, process: Served, work: Workload, word: Reference) -> None:
     """What the engine says of itself, and whether its outputs are right. That a peer refuses a
-    model is no failure; that its outputs are wrong is one."""
+    model is no failure; that its outputs are wrong is one. What is disputed is timed all the same.
+    """
     prepared = process.prepared()
     engine.version = engine.version or prepared.version_string
     engine.prepare_ms = prepared.prepare_ns / 1e6
@@ -62,29 +64,33 @@ def take_prepared(engine: EngineResult, process: Served, work: Workload, word: R
     engine.peak_memory_bytes = prepared.memory.peak_rss_bytes
     engine.base_memory_bytes = prepared.memory.base_rss_bytes
     engine.device_memory = device_memory.of(prepared.memory)
-    engine.differences, problems = compared(work, word, process.run())
+    engine.differences, judgement = compared(work, word, process.run())
     if engine.differences is None:
         engine.notes.append(f"its outputs are not compared: {word.reason}")
     if engine.is_rough and engine.differences is not None:
-        problems = [
-            f"is rough, and off by more than {MAX_ROUGH_ERROR:g} of the largest: "
-            f"{difference.text()}"
-            for difference in engine.differences
-            if difference.max_steps is None
-            and difference.max_abs_error > MAX_ROUGH_ERROR * max(1.0, difference.largest)
-        ]
-    if problems:
-        engine.fail("; ".join(problems))
+        judgement = _roughly(engine.differences)
+    if judgement.is_disputed:
+        engine.disputed = "; ".join(judgement.problems)
+    elif judgement.problems:
+        engine.fail("; ".join(judgement.problems))
+    engine.notes += judgement.notes
+
+
+def _roughly(differences: Sequence[Difference]) -> Judgement:
+    problems = [
+        f"is rough, and off by more than {MAX_ROUGH_ERROR:g} of the largest: {difference.text()}"
+        for difference in differences
+        if difference.max_steps is None
+        and difference.max_abs_error > MAX_ROUGH_ERROR * max(1.0, difference.largest)
+    ]
+    return Judgement(problems, is_wrong=bool(problems))
 
 
 def compared(
     work: Workload, word: Reference, outputs: Sequence[Array]
-) -> tuple[Sequence[Difference] | None, Sequence[str]]:
-    """How far the outputs are from the reference's, where it has any, and what is wrong with it."""
+) -> tuple[Sequence[Difference] | None, Judgement]:
+    """How far the outputs are from the reference's, where it has any, and what is said of it."""
     if word.outputs is None:
-        return None, []
-    model = work.model.model
+        return None, Judgement()
     differences = compare_all(work.model, word.outputs, outputs)
-    operations = len(model.main.operations)
-    problems = disagreements(differences, operations, allowed_steps(model), word.name)
-    return differences, problems
+    return differences, judge(Rules.of(work.model), differences, word.name, word.spread)

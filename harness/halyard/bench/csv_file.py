@@ -18,6 +18,7 @@ COLUMNS = (
     "median_ms", "median_low_ms", "median_high_ms", "p90_ms", "p95_ms", "p99_ms", "max_ms",
     "mean_ms", "std_ms", "host_median_ms", "host_share", "peak_memory_bytes",
     "base_memory_bytes", "temperature_c", "per_s", "slowdown", "joules_per_run", "failed", "reason",
+    "disputed",
 )  # fmt: skip
 
 
@@ -100,6 +101,7 @@ def _of_engine(result: Result, engine: Engine) -> dict[str, object]:
         "temperature_c": result.conditions.temperature_c if result.conditions else None,
         "failed": engine.failed,
         "reason": engine.reason,
+        "disputed": engine.disputed,
     }
     row |= _of_timings(engine.timings_ms) | _of_host(engine.host_timings_ms, engine.timings_ms)
     if engine is next(iter(result.engines.values())):

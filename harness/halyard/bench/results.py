@@ -54,6 +54,8 @@ class EngineResult:
     differences: Sequence[Difference] | None = None  # from the reference; None: not compared
     reason: str = ""
     failed: bool = False  # something went wrong, unlike a model that it does not take
+    # How its outputs disagree with the reference's, where they are not wrong altogether.
+    disputed: str = ""
     notes: list[str] = field(default_factory=list)
     is_rough: bool = False  # it need not compute in float32
     is_elsewhere: bool = False  # than on the processor, whose peak says nothing of it
@@ -143,6 +145,7 @@ class EngineResult:
             ],
             failed=self.failed,
             reason=self.reason,
+            disputed=self.disputed,
             notes=list(self.notes),
             share_of_peak=share_of_peak,
         )
@@ -243,8 +246,12 @@ class ModelResult:
 
     @property
     def failed(self) -> bool:
-        """By our fault."""
-        return self.ours.failed or (self.clients is not None and self.clients.failed)
+        """By our fault. What is disputed has times, and yet is no success."""
+        return (
+            self.ours.failed
+            or bool(self.ours.disputed)
+            or (self.clients is not None and self.clients.failed)
+        )
 
     def record(self, peak: Peak) -> bench.Result:
         best = self.best_peer
@@ -359,4 +366,6 @@ def disagreement(result: EngineResult) -> str:
     words = [f"{max(errors):.1e}"] if errors else []
     if steps and max(steps) > 0:
         words.append("1 step" if max(steps) == 1 else f"{max(steps)} steps")
+    if result.disputed:
+        words.append("disputed")
     return ", ".join(words)

@@ -78,6 +78,8 @@ def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
             # That a peer fails is no failure of ours.
             kind = "PROBLEM  " if engine is result.ours else "left out  "
             terminal.detail(f"{kind if engine.failed else ''}{engine.title}: {engine.reason}")
+        if engine.disputed:
+            terminal.detail(f"disputed  {engine.title}: {engine.disputed}")
         for note in engine.notes:
             terminal.detail(f"note  {engine.title}: {note}")
         if held := device_memory.text(engine.device_memory):

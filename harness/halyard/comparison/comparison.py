@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from halyard.compare import Difference, allowed_steps, compare_all
+from halyard.compare import Difference, compare_all
 from halyard.comparison.layers import Layers, compare_layers
 from halyard.comparison.part_layers import compare_parts
 from halyard.comparison.side import Answer, Side
 from halyard.comparison.statistics import Limits, TopK, top_k, worst
 from halyard.engines.workload import Workload
+from halyard.judging import Rules, judge
 from halyard.model import Array, RunnableModel
 from halyard.model.partitioned import PartitionedModel
 
@@ -34,6 +35,7 @@ class Compared:
     differences: Sequence[Difference] = ()
     tops: Sequence[TopK | None] = ()
     problems: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -146,14 +148,17 @@ def _compared(
             runnable.outputs, zip(expected.outputs, actual.outputs, strict=True), strict=True
         )
     ]
-    operations = len(runnable.model.main.operations)
-    steps = allowed_steps(runnable.model)
-    problems = [
-        text
-        for difference, top in zip(differences, tops, strict=True)
-        for text in settings.limits.breaches(difference, top, operations, steps, a.name)
-    ]
-    return Compared(inputs, differences, tops, problems)
+    problems = [each.text() for each in differences if each.says_nothing]
+    notes: Sequence[str] = ()
+    if settings.limits.are_set:
+        for each in zip(differences, tops, strict=True):
+            problems += settings.limits.breaches(*each)
+    elif not problems:
+        spread = a.spread(runnable, inputs.arrays, expected.outputs)
+        judgement = judge(Rules.of(runnable), differences, a.name, spread)
+        problems += judgement.problems
+        notes = judgement.notes
+    return Compared(inputs, differences, tops, problems, notes)
 
 
 def _how_far(compared: Compared) -> tuple[int, float]:

@@ -33,6 +33,9 @@ def print_comparison(terminal: Terminal, comparison: Comparison) -> None:
     if comparison.layers is not None:
         terminal.line()
         _print_layers(terminal, comparison, comparison.layers)
+    for each in comparison.sets:
+        for note in each.notes:
+            terminal.line(f"note: {each.inputs.name}: {note}")
     for problem in comparison.problems:
         terminal.line(f"PROBLEM  {problem}")
 

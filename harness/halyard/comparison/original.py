@@ -13,6 +13,7 @@ from halyard import folders, onnx, tflite
 from halyard.comparison.side import Answer, LibrarySide, Tensors, by_halves
 from halyard.engines.engine import EngineRefused, Library
 from halyard.engines.original import file_of, original_inputs
+from halyard.engines.spread import Spread, variations
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, Source, tensor_infos
@@ -46,6 +47,16 @@ class OriginalSide(LibrarySide):
             return Answer([fitted(*each) for each in zip(found.values(), infos, strict=True)])
         except (HalyardError, ValueError) as error:
             return Answer(reason=str(error))
+
+    def spread(
+        self, runnable: RunnableModel, inputs: Sequence[Array], outputs: Sequence[Array]
+    ) -> Spread | None:
+        if runnable is not self._runnable:
+            return super().spread(runnable, inputs, outputs)
+        given = original_inputs(self._conversion, inputs)
+        source = self._conversion.source
+        others = variations(self._engine, lambda: file_of(source), given, runnable.outputs)
+        return Spread(runnable.outputs, outputs, others)
 
     def inside(self, runnable: RunnableModel, inputs: Sequence[Array]) -> Tensors | None:
         """By a file whose tensors are outputs; those that an operand stands for."""

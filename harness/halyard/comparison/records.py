@@ -44,6 +44,7 @@ def _input_set(compared: Compared) -> compare.InputSet:
     return compare.InputSet(
         inputs=compared.inputs.name,
         problems=list(compared.problems),
+        notes=list(compared.notes),
         outputs=[
             compare.Output(
                 statistics=_statistics(difference),

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -12,7 +14,10 @@ import numpy as np
 from halyard import hal_version
 from halyard.engines.engine import EngineRefused, Library
 from halyard.engines.halyard import HalyardDevice
+from halyard.engines.litert import LiteRt
+from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.engines.parts import PartsRun
+from halyard.engines.spread import Spread, variations
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError, NotExpressible
 from halyard.measurement import others
@@ -60,6 +65,13 @@ class Side(Protocol):
     def run(self, works: Sequence[Workload]) -> list[Answer]:
         """An answer to each. What it can't run is an answer; DeviceError for a device that is not
         there any more."""
+
+    def spread(
+        self, runnable: RunnableModel, inputs: Sequence[Array], outputs: Sequence[Array]
+    ) -> Spread | None:
+        """How far what it gives is from its own, for a side that can tell."""
+        del runnable, inputs, outputs
+        return None
 
     def inside(self, runnable: RunnableModel, inputs: Sequence[Array]) -> Tensors | None:
         """What it computes inside the model, for a side that has a way of its own to tell; None:
@@ -176,6 +188,22 @@ class LibrarySide(Side):
 
     def run(self, works: Sequence[Workload]) -> list[Answer]:
         return [self._answer(work) for work in works]
+
+    def spread(
+        self, runnable: RunnableModel, inputs: Sequence[Array], outputs: Sequence[Array]
+    ) -> Spread | None:
+        if not isinstance(self._engine, LiteRt | OnnxRuntime):
+            return None
+        wide = _widened(Workload(runnable, inputs))
+        others = variations(
+            self._engine, lambda: self._file_of(runnable), wide.inputs, runnable.outputs
+        )
+        return Spread(runnable.outputs, outputs, others)
+
+    @contextmanager
+    def _file_of(self, runnable: RunnableModel) -> Iterator[Path]:
+        with _widened(Workload(runnable, [])) as work:
+            yield work.tflite() if isinstance(self._engine, LiteRt) else work.onnx()
 
     def _answer(self, work: Workload) -> Answer:
         infos = work.model.outputs

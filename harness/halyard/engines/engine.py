@@ -89,3 +89,8 @@ class Library(Engine, Protocol):
     def load(self, path: Path, shapes: Shapes = ()) -> Loaded:
         """With inputs of these shapes, in the model's order; none: as the file has them.
         EngineRefused where it does not take the model. This is what preparing is timed as."""
+
+    def otherwise(self) -> Library | None:
+        """The same engine, computing in another order or with other kernels: its results are as
+        right as these. None where there is no such choice."""
+        return None

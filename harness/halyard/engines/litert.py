@@ -63,6 +63,11 @@ class LiteRt(Library):
             raise EngineRefused(f"LiteRT does not take the model: {error}") from error
         return _Interpreter(interpreter)
 
+    def otherwise(self) -> LiteRt:
+        is_reference = self._kernels is Kernels.REFERENCE
+        kernels = Kernels.XNNPACK if is_reference else Kernels.REFERENCE
+        return LiteRt(self._threads, kernels=kernels)
+
     def prepare(self, work: Workload) -> _Interpreter:
         loaded = self.load(work.tflite(), work.shapes)
         loaded.bind([array.tobytes() for array in work.inputs])

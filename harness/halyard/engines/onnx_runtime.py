@@ -40,14 +40,18 @@ _TYPES = {
 class OnnxRuntime(Library):
     """`as_written`: an operator between DequantizeLinear and QuantizeLinear computes with real
     numbers, as the file says. Else ONNX Runtime has 8-bit kernels of its own for some, which round
-    in other places: a softmax of steps of 1/256, for instance."""
+    in other places: a softmax of steps of 1/256, for instance. `optimised`: with all of its graph
+    optimisations, or with none."""
 
     title = "ONNX Runtime"
 
-    def __init__(self, threads: int = 1, *, as_written: bool = False) -> None:
+    def __init__(
+        self, threads: int = 1, *, as_written: bool = False, optimised: bool = True
+    ) -> None:
         self._module: Any = imported("onnxruntime", "pip install onnxruntime")
         self._threads = threads
         self._as_written = as_written
+        self._optimised = optimised
         self.version = importlib.metadata.version("onnxruntime")
 
     def load(self, path: Path, shapes: Shapes = ()) -> _Session:
@@ -57,7 +61,8 @@ class OnnxRuntime(Library):
         # Errors alone: its hints about a file are of no use to who brings it, such as a line for
         # each initializer that no node reads.
         options.log_severity_level = 3
-        options.graph_optimization_level = self._module.GraphOptimizationLevel.ORT_ENABLE_ALL
+        level = "ORT_ENABLE_ALL" if self._optimised else "ORT_DISABLE_ALL"
+        options.graph_optimization_level = getattr(self._module.GraphOptimizationLevel, level)
         if self._as_written:
             options.add_session_config_entry("session.disable_quant_qdq", "1")
         try:
@@ -68,6 +73,11 @@ class OnnxRuntime(Library):
         except Exception as error:
             raise EngineRefused(f"ONNX Runtime does not take the model: {error}") from error
         return _Session(self._module, session, shapes)
+
+    def otherwise(self) -> OnnxRuntime:
+        return OnnxRuntime(
+            self._threads, as_written=self._as_written, optimised=not self._optimised
+        )
 
     def prepare(self, work: Workload) -> _Session:
         loaded = self.load(work.onnx(), work.shapes)

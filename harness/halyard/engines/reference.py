@@ -5,16 +5,25 @@ LiteRT of a model that Halyard wrote."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from halyard.engines import litert
 from halyard.engines.engine import EngineMissing, EngineRefused
 from halyard.engines.litert import LiteRt
-from halyard.engines.original import ORIGINALS, engine_of, original_inputs, run_source
+from halyard.engines.original import (
+    ORIGINALS,
+    engine_of,
+    file_of,
+    original_inputs,
+    run_source,
+)
+from halyard.engines.spread import Spread, variations
 from halyard.engines.workload import Workload
 from halyard.errors import NotExpressible
 from halyard.model import Array, RunnableModel, half
@@ -43,6 +52,7 @@ class Reference:
     milliseconds: Sequence[float] = ()
     threads: int = 0
     reason: str = ""
+    spread: Spread | None = None  # its own; None: not known
 
 
 @cache
@@ -69,7 +79,17 @@ def reference(subject: AnySubject, repetitions: Repetitions) -> Reference:
         infos = subject.runnable.outputs
         outputs = [values.astype(info.dtype) for info, values in zip(infos, outputs, strict=True)]
     name = "LiteRT in float32" if is_half else "LiteRT"
-    return Reference(name, outputs, [each / 1e6 for each in times], threads)
+    others = variations(
+        LiteRt(threads), lambda: _written(runnable), inputs, subject.runnable.outputs
+    )
+    spread = Spread(subject.runnable.outputs, outputs, others)
+    return Reference(name, outputs, [each / 1e6 for each in times], threads, spread=spread)
+
+
+@contextmanager
+def _written(runnable: RunnableModel) -> Iterator[Path]:
+    with Workload(runnable, []) as work:
+        yield work.tflite()
 
 
 def _original(subject: FileSubject, repetitions: Repetitions) -> Reference:
@@ -87,7 +107,9 @@ def _original(subject: FileSubject, repetitions: Repetitions) -> Reference:
         return Reference(reason=f"{conversion.source.format}'s engine: {error}")
     except (EngineRefused, ValueError) as error:
         return Reference(reason=f"its own engine can't run it: {error}")
-    return Reference(engine.title, fitting, [each / 1e6 for each in times], threads)
+    others = variations(engine, lambda: file_of(conversion.source), inputs, runnable.outputs)
+    spread = Spread(runnable.outputs, fitting, others)
+    return Reference(engine.title, fitting, [each / 1e6 for each in times], threads, spread=spread)
 
 
 def _bounded(repetitions: Repetitions) -> tuple[int, int, int]:

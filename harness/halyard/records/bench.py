@@ -41,7 +41,9 @@ class Engine(Record, frozen=True, kw_only=True):
     """`is_rough`: it need not compute in float32. `ratio`: of a peer, the median of ours that is as
     exact over its own. `host_timings_ms` and `host_share`: what this machine took of its
     executions, of a model that NNAPI runs parts of. `rounds_ms` are the executions that count, or
-    some of them where there are very many, by the rounds of the turns that engines take."""
+    some of them where there are very many, by the rounds of the turns that engines take.
+    `disputed`: how the outputs disagree with the reference's, where they are not wrong altogether
+    and it is timed all the same."""
 
     title: str
     version: str
@@ -66,6 +68,7 @@ class Engine(Record, frozen=True, kw_only=True):
     share_of_peak: float | None
     is_rough: bool = False
     ratio: float | None = None
+    disputed: str = ""
 
 
 class Latencies(Record, frozen=True, kw_only=True):

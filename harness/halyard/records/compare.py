@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from halyard.records.record import Document, Error, Record
 from halyard.records.run import Model
 
@@ -50,6 +52,7 @@ class InputSet(Record, frozen=True, kw_only=True):
 
     inputs: str
     problems: list[str]
+    notes: list[str] = msgspec.field(default_factory=list)
     outputs: list[Output]
 
 

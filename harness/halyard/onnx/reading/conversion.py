@@ -17,6 +17,7 @@ from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import OpenDimensions
 from halyard.model.side_by_side import side_by_side
 from halyard.model.tensors import OPEN
+from halyard.onnx.graph import packed
 from halyard.onnx.reading.cutting import FORMAT, given_part, host_part, whole_part
 from halyard.onnx.reading.dynamic_quantization import with_real_numbers
 from halyard.onnx.reading.file import model_of
@@ -26,6 +27,7 @@ from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node, network_of
 from halyard.onnx.reading.operators import OPERATORS
 from halyard.onnx.reading.quantities import quantization_of
+from halyard.onnx.reading.quantized_lstm import with_real_lstms
 from halyard.onnx.reading.signatures import refusals
 from halyard.onnx.reading.stages import Between, stages_of
 from halyard.preparation import WHOLE, troubles
@@ -35,7 +37,12 @@ from halyard.preparation import WHOLE, troubles
 @np.errstate(all="ignore")
 def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     """HalyardError for what is no ONNX file, or has values at its ends that are no numbers."""
-    model, notes = with_real_numbers(model_of(content, path))
+    original = model_of(content, path)
+    model, notes = with_real_numbers(original)
+    # Its inputs and states are rounded there, and here they are not: by how much that is no result
+    # tells.
+    with_lstms, lstms = with_real_lstms(original)
+    compared = packed(with_lstms) if lstms else None
     try:
         network = network_of(model, options.shapes)
         inputs = tuple(_end(network, name) for name in network.inputs)
@@ -52,7 +59,7 @@ def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     own = [part for part in parts if isinstance(part, NnapiPart)]
     whole = own[0].model if len(own) == len(parts) == 1 else side_by_side(network.name, own)
     return Conversion(
-        Source(path, FORMAT),
+        Source(path, FORMAT, compared=compared),
         whole,
         parts,
         inputs,

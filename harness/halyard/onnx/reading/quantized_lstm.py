@@ -35,7 +35,7 @@ def with_real_lstms(model: ModelProto) -> tuple[ModelProto, list[str]]:
         notes.append(
             f"{node.op_type} {node.name!r}: computed with FLOAT32, its weights dequantised; its "
             "inputs and states are not rounded to 8 bits, by up to half a step of which it differs "
-            "from the file"
+            "from the file, and so does what it is compared with"
         )
         inputs = [*node.input[:_OF_AN_LSTM]]
         for place, values in weights.items():
