@@ -8,7 +8,7 @@ import numpy as np
 import onnx as onnx_package
 import pytest
 from click.testing import CliRunner
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, helper
 
 from halyard import onnx
 from halyard.cli import cli
@@ -85,6 +85,44 @@ def test_what_the_dynamic_quantiser_writes_agrees(
     kinds = {node.op_type for node in onnx_package.load(path).graph.node}
     assert "DynamicQuantizeLinear" in kinds
     close(path)
+
+
+def chain(g: Graph) -> str:
+    """Each stage magnifies what the rounding before it does."""
+    x = g.input("x", (5, 24))
+    for _ in range(6):
+        x = g.op("Add", x, g.op("Tanh", g.op("MatMul", x, g.weights(24, 24))))
+        x = g.op("Mul", x, g.constant(3.0))
+    return x
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_chain_agrees_in_each_stage_that_has_onnx_runtime_s_values(
+    seed: int, tmp_path: Path
+) -> None:
+    """A value that is rounded the other way makes the whole differ, by much where there are many
+    roundings: fed with the same values, no stage has such a reason."""
+    path = quantized(chain, tmp_path, per_channel=False, unsigned=False)
+    model = onnx_package.load(path)
+    given = model.graph.input[0].name
+    rounded = [n for n in model.graph.node if n.op_type == "DynamicQuantizeLinear"]
+    stages = [node for node in rounded if node.input[0] != given]
+    assert len(stages) == 5
+    names = [node.input[0] for node in stages]
+    for name in names:
+        model.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, (5, 24)))
+    path.write_bytes(model.SerializeToString())
+    first = inputs_for(read(path).inputs, seed)
+    values = original(path, first)[1:]
+    for node, name in zip(stages, names, strict=True):
+        node.input[0] = f"{name}/given"
+        model.graph.input.append(
+            helper.make_tensor_value_info(node.input[0], TensorProto.FLOAT, (5, 24))
+        )
+    path.write_bytes(model.SerializeToString())
+    inputs = [*first, *values]
+    for wanted, found in zip(original(path, inputs), converted(read(path), inputs), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=2e-6 * float(np.abs(wanted).max()))
 
 
 def test_input_is_rounded_as_the_file_says(tmp_path: Path) -> None:

@@ -45,13 +45,16 @@ class GraphFile:
         values: Values | None = None,
         axis: int = 0,
         variable: bool = False,
+        signature: Sequence[int] = (),
         name: str = "",
     ) -> int:
+        """`signature`: the shape with -1 where nobody knew an extent when the file was made."""
         tensor = schema.TensorT()
         tensor.name = name or f"t{len(self.tensors)}"
         tensor.shape = list(shape)
         tensor.type = _TYPES[dtype]
         tensor.isVariable = variable
+        tensor.shapeSignature = list(signature) or None
         tensor.buffer = values  # replaced by its number when the file is written
         scales = [scale] if isinstance(scale, float) else list(scale)
         if scales:

@@ -43,7 +43,7 @@ class Model:
 
     `beside`: what has to lie in its folder, such as weights, by path. `shapes` and `dims` are what
     `--shape` and `--dim` fix. `inputs`: values that can't be any, one for all elements (a rate that
-    picks a branch), or the lowest and the highest of whole numbers. `disputed`: how far a
+    picks a branch), or the lowest and the highest. `disputed`: how far a
     model may be off, as a share of an output's largest value, of which `halyard run` says that it
     disagrees. `fails`: part of what is said of a model that can't run: the true reason.
     """
@@ -56,7 +56,7 @@ class Model:
     beside: Mapping[str, str] = field(default_factory=dict)
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
-    inputs: Mapping[str, float | list[int]] = field(default_factory=dict)
+    inputs: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
     is_small: bool = False
     disputed: float = 0.0
     fails: str = ""

@@ -143,12 +143,14 @@ def _inputs(model: Model, converted: Convert, folder: Path) -> list[str]:
     return words
 
 
-def _values(tensor: Tensor, listed: float | list[int] | None, random: np.random.Generator) -> Array:
-    if listed is None and np.issubdtype(tensor.type, np.floating):
-        return random.uniform(-1, 1, tensor.shape).astype(tensor.type)
+def _values(
+    tensor: Tensor, listed: float | Sequence[float] | None, random: np.random.Generator
+) -> Array:
     if isinstance(listed, int | float):
         return np.full(tensor.shape, listed, tensor.type)
-    low, high = listed or (0, 1)
+    if np.issubdtype(tensor.type, np.floating):
+        return random.uniform(*(listed or (-1, 1)), tensor.shape).astype(tensor.type)
+    low, high = map(int, listed or (0, 1))
     return random.integers(low, high, tensor.shape, endpoint=True).astype(tensor.type)
 
 

@@ -34,7 +34,7 @@ from halyard.tflite.reading.file import File, read
 from halyard.tflite.reading.input_ranges import ranges_of
 from halyard.tflite.reading.mapper import Mapped, Mapper
 from halyard.tflite.reading.operators import HANDLERS
-from halyard.tflite.reading.resizing import resized
+from halyard.tflite.reading.resizing import resized, settled
 
 FORMAT = "TFLite"
 
@@ -71,6 +71,9 @@ def _selected(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     source = Source(path, FORMAT, None if content is stored else content)
     if options.shapes:
         content = resized(content, file, options.shapes)
+        file = read(content)
+    elif (known_by_running := settled(content, file)) is not None:
+        content = known_by_running
         file = read(content)
     wide = hybrid.widened(file)
     if wide is not None:

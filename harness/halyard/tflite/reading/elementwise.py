@@ -17,7 +17,7 @@ from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator, Tensor
 from halyard.tflite.reading.mapper import Handler, Mapper
-from halyard.tflite.reading.options import fused, options
+from halyard.tflite.reading.options import LIMITS, fused, options
 from halyard.tflite.reading.real_numbers import (
     emit_real,
     has_8_bits,
@@ -110,13 +110,9 @@ def divided(mapper: Mapper, operator: Operator) -> None:
     mapper.emit(pb.OPERATION_TYPE_SELECT, [differ, negated, size], operator)
 
 
-# The smallest and the largest whole number that an activation lets pass.
-_LIMITS = {Activation.RELU: (0, None), Activation.RELU1: (-1, 1), Activation.RELU6: (0, 6)}
-
-
 def _clamped(mapper: Mapper, operator: Operator, operation: int, activation: Activation) -> None:
     """Of whole numbers, for which NNAPI fuses nothing."""
-    low, high = _LIMITS[activation]
+    low, high = LIMITS[activation]
     name, kind = mapper.name(operator), mapper.type_of(mapper.output(operator))
     none = mapper.builder.int32(Activation.NONE)
     found = mapper.emit_inner(

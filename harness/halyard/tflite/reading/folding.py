@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,12 +11,16 @@ from ai_edge_litert import schema_py_generated as schema
 
 from halyard.errors import NotExpressible
 from halyard.model import Array
+from halyard.tflite.reading import shaping
 from halyard.tflite.reading.file import Operator
-from halyard.tflite.reading.mapper import Handler, Mapper
-from halyard.tflite.reading.options import options
+from halyard.tflite.reading.mapper import NO_OPERATION, Handler, Mapper
+from halyard.tflite.reading.options import LIMITS, fused, options
 
 # Shapes are short: what is longer is computed where the rest is.
 _MOST_ELEMENTS = 64
+
+# Of numbers that count frames.
+_LONGEST_RANGE = 1 << 16
 
 # What an operator makes of constants. ValueError, IndexError where they do not go together.
 Compute = Callable[[Operator, list[Array]], Array]
@@ -61,6 +66,40 @@ def folded_or(handler: Handler, compute: Compute) -> Handler:
     return folding
 
 
+def without_operation(_: Mapper, __: Operator) -> None:
+    raise NotExpressible(NO_OPERATION)
+
+
+def split_unevenly(mapper: Mapper, operator: Operator) -> None:
+    """Of a shape, into pieces that may have nothing."""
+    values = [mapper.values(index) if index >= 0 else None for index in operator.inputs]
+    known = [each for each in values if each is not None and each.dtype.kind == "i"]
+    if len(known) != 3 or len(values) != 3 or known[0].size > _MOST_ELEMENTS:
+        shaping.split_unevenly(mapper, operator)
+        return
+    whole, sizes, axis = known
+    ends = np.cumsum(sizes)
+    if whole.ndim != 1 or axis.reshape(-1).tolist() not in ([0], [-1]) or (sizes < 0).any():
+        shaping.split_unevenly(mapper, operator)
+        return
+    if len(ends) != len(operator.outputs) or ends[-1] != len(whole):
+        raise NotExpressible("its constants do not go together")
+    for place, piece in enumerate(np.split(whole, ends[:-1])):
+        mapper.fold(mapper.output(operator, place), piece)
+
+
+def reshape(mapper: Mapper, operator: Operator) -> None:
+    """Of a shape to a number, and back."""
+    values = mapper.values(mapper.input(operator, 0))
+    shape = mapper.tensor(mapper.output(operator)).shape
+    if values is None or values.dtype.kind != "i" or values.size > _MOST_ELEMENTS:
+        shaping.reshape(mapper, operator)
+    elif math.prod(shape) != values.size:
+        raise NotExpressible(f"{list(values.shape)} is no {list(shape)}")
+    else:
+        mapper.fold(mapper.output(operator), values.reshape(shape))
+
+
 def strided_slice(operator: Operator, inputs: list[Array]) -> Array:
     given = options(operator, schema.StridedSliceOptionsT)
     values, begin, end, strides = inputs
@@ -97,14 +136,45 @@ def gather(operator: Operator, inputs: list[Array]) -> Array:
     return np.take(inputs[0], inputs[1], given.axis)
 
 
-def product(_: Operator, inputs: list[Array]) -> Array:
+def product(operator: Operator, inputs: list[Array]) -> Array:
     first, second = inputs
-    return np.asarray(first * second)
+    return _activated(operator, schema.MulOptionsT, first * second)
 
 
-def total(_: Operator, inputs: list[Array]) -> Array:
+def total(operator: Operator, inputs: list[Array]) -> Array:
     first, second = inputs
-    return np.asarray(first + second)
+    return _activated(operator, schema.AddOptionsT, first + second)
+
+
+def difference(operator: Operator, inputs: list[Array]) -> Array:
+    first, second = inputs
+    return _activated(operator, schema.SubOptionsT, first - second)
+
+
+def _activated(operator: Operator, kind: type, values: Array) -> Array:
+    activation = fused(options(operator, kind))
+    return np.clip(values, *LIMITS[activation]) if activation else np.asarray(values)
+
+
+def larger(_: Operator, inputs: list[Array]) -> Array:
+    return np.maximum(*inputs)
+
+
+def quotient(_: Operator, inputs: list[Array]) -> Array:
+    above, below = inputs
+    if (below == 0).any():
+        raise ValueError("a division by 0")
+    return np.asarray(above // below)
+
+
+def steps(_: Operator, inputs: list[Array]) -> Array:
+    """RANGE. A long one is left to whoever computes it anew each time."""
+    first, limit, step = (int(each.reshape(())) for each in inputs)
+    if step == 0:
+        raise ValueError("steps of 0")
+    if len(range(first, limit, step)) > _LONGEST_RANGE:
+        raise NotExpressible(NO_OPERATION)
+    return np.arange(first, limit, step)
 
 
 def product_along(operator: Operator, inputs: list[Array]) -> Array:

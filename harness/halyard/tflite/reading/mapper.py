@@ -39,6 +39,8 @@ _RESHAPED = frozenset(
     }
 )
 
+NO_OPERATION = "NNAPI has no such operation"
+
 # Maps an operator. NotExpressible, with a sentence, where NNAPI has no word for it.
 Handler = Callable[["Mapper", Operator], None]
 
@@ -82,7 +84,7 @@ class Mapper:
         try:
             handler = self.handlers.get(operator.code)
             if handler is None:
-                raise NotExpressible("NNAPI has no such operation")
+                raise NotExpressible(NO_OPERATION)
             handler(self, operator)
             self._check_forms(before)
             self.file.budget.take_nodes(len(self.builder.main.operations) - before)

@@ -18,6 +18,8 @@ _FUSED = {
     ActivationFunctionType.RELU_N1_TO_1: Activation.RELU1,
     ActivationFunctionType.RELU6: Activation.RELU6,
 }
+# The smallest and the largest whole number that an activation lets pass.
+LIMITS = {Activation.RELU: (0, None), Activation.RELU1: (-1, 1), Activation.RELU6: (0, 6)}
 _NAMES = {
     code: name for name, code in vars(ActivationFunctionType).items() if isinstance(code, int)
 }

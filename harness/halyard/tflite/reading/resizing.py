@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A .tflite file whose inputs have other shapes. What those of all other tensors become then,
-LiteRT's own interpreter says: as operators prepare, and as they run."""
+"""A .tflite file whose inputs have other shapes, or which does not know all shapes itself. What
+those of all other tensors become then, LiteRT's own interpreter says: as operators prepare, and as
+they run."""
 
 from __future__ import annotations
 
@@ -37,6 +38,40 @@ def resized(content: bytes, file: File, said: Shapes) -> bytes:
         if size > _MAX_INPUT_BYTES:
             raise HalyardError(f"{each.name!r} takes {size} bytes, which is too much")
     found = _found(content, file, [shapes[each.name] for each in inputs])
+    return _with_shapes(file, found)
+
+
+def settled(content: bytes, file: File) -> bytes | None:
+    """The file with the shapes that come to be, where its own are such as nobody knew when it was
+    made: 1 stands in their places. None where it knows them, or LiteRT can't tell."""
+    if not _has_placeholders(file):
+        return None
+    graph = file.graphs[0]
+    if any(graph.tensors[index].byte_size > _MAX_INPUT_BYTES for index in graph.inputs):
+        return None
+    try:
+        found = _found(content, file, [graph.tensors[index].shape for index in graph.inputs])
+    except HalyardError:
+        return None
+    own = {key: file.graphs[key[0]].tensors[key[1]].shape for key in found}
+    return None if own == found else _with_shapes(file, found)
+
+
+def _has_placeholders(file: File) -> bool:
+    """Whether an extent beyond the batch is open that no input leaves open."""
+    tensors = file.content.subgraphs[0].tensors or ()
+    inputs = set(file.graphs[0].inputs)
+    open_axes = [
+        (index in inputs, axis)
+        for index, tensor in enumerate(tensors)
+        if tensor.shapeSignature is not None
+        for axis, extent in enumerate(tensor.shapeSignature)
+        if axis and extent < 0
+    ]
+    return bool(open_axes) and not any(is_input for is_input, _ in open_axes)
+
+
+def _with_shapes(file: File, found: _Found) -> bytes:
     model = file.content
     for number, subgraph in enumerate(model.subgraphs):
         for place, tensor in enumerate(subgraph.tensors or ()):
