@@ -330,6 +330,9 @@ OLD: dict[str, tuple[int, Build]] = {
     "reduce_sum_of_attributes": (11, unary("ReduceSum", axes=[1])),
     "softmax_of_the_last": (11, unary("Softmax", axis=2)),
     "upsample": (9, on_image("Upsample", [1.0, 1.0, 2.0, 2.0], mode="nearest")),
+    # Places are rounded up where it becomes smaller, and down where larger.
+    "resize_10": (10, lambda g: g.op("Resize", g.input("x", (1, 2, 7, 7)),
+                                     g.constant([1.0, 1.0, 0.75, 2.0]), mode="nearest")),
 }  # fmt: skip
 NEW: dict[str, tuple[int, Build]] = {
     "reduce_mean_by_input": (18, lambda g: g.op("ReduceMean", numbers(g), g.ints(1))),

@@ -2,6 +2,7 @@
 """Whether a converted graph computes what ONNX Runtime computes of it with its optimiser off, or
 onnx's reference where that has no kernel."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,11 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from halyard import onnx
+from halyard.devices.host import HostDevice
 from halyard.errors import HalyardError
 from halyard.model import Array, HostPart, NnapiPart
-from tests.harness.on_many_parts import Run
-from tests.random_onnx.sketch import RandomGraph
+from tests.harness.on_many_parts import Run, run_all
+from tests.random_onnx.sketch import RandomGraph, generate
 
 # Sums in another order, and functions that are composed of others.
 _TOLERANCE = 2e-4
@@ -142,6 +144,18 @@ def conclude(judgement: Judgement) -> str:
     return ""
 
 
+def check(host: HostDevice, seed: int, numbers: Sequence[int], tally: Counter[str]) -> list[str]:
+    """Runs graphs of these numbers together, of any operator, and says what is wrong with them."""
+    judgements = [(number, judged(generate(seed, number))) for number in numbers]
+    run_all(host, [each.run for _, each in judgements if each.run is not None])
+    wrong = []
+    for number, judgement in judgements:
+        tally[judgement.where if judgement.expected is not None else "without a reference"] += 1
+        if fault := conclude(judgement):
+            wrong.append(f"graph {number}: {fault}\n{described(judgement.graph)}")
+    return wrong
+
+
 def _apart(found: Array, wanted: Array, step: float) -> str:
     """Quantised values may be a step apart, floats a little, and others not at all."""
     if found.shape != wanted.shape:
@@ -170,9 +184,12 @@ def _shown(wrong: Sequence[Array], found: Array, wanted: Array) -> str:
 
 def described(graph: RandomGraph) -> str:
     """Its nodes, and the shapes of what they read."""
-    model = graph.model
+    inputs = [f"{name}: {each.dtype}{list(each.shape)}" for name, each in graph.inputs.items()]
+    return "\n".join([*inputs, shown_nodes(graph.model)])
+
+
+def shown_nodes(model: ModelProto) -> str:
     lines = [f"operator set {model.opset_import[0].version}"]
-    lines += [f"{name}: {each.dtype}{list(each.shape)}" for name, each in graph.inputs.items()]
     for tensor in model.graph.initializer:
         shown = ""
         if np.prod(tensor.dims) <= 16:

@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto, TypeProto, helper, numpy_helper, shape
 
 from halyard.model import Array
 
-OLDEST, NEWEST = 6, 23
+OLDEST, NEWEST = 6, 28
 MAX_RANK = 6
 # What an input of the model may have: NNAPI has no more.
 INPUT_RANK = 4
