@@ -103,7 +103,10 @@ def _places(node: Node, mode: str, extent: int, wanted: int, factor: float) -> A
         raise NotExpressible("its corners are aligned with an extent that is no whole number")
     if mode != "nearest":
         return np.clip(_coordinates(how, extent, wanted, factor, np.float64), 0, extent - 1)
-    rounding = "floor" if _is_older(node) else node.word("nearest_mode", "round_prefer_floor")
+    rounding = node.word("nearest_mode", "round_prefer_floor")
+    if _is_older(node):
+        # Operator set 10 does not say it; its own tests, and ONNX Runtime, have it so.
+        rounding = "ceil" if factor < 1 else "floor"
     exact, single = (
         np.clip(_ROUNDED[rounding](_coordinates(how, extent, wanted, factor, kind)), 0, extent - 1)
         for kind in (np.float64, np.float32)
