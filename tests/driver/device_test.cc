@@ -250,6 +250,8 @@ TEST(Device, FailsWhereAPoolCannotBeMapped) {
     const Prepared prepared = prepareAndWait(*device, model, HalVersion::V1_0);
     EXPECT_TRUE(prepared.launch.ok());
     EXPECT_EQ(prepared.status.code(), StatusCode::INTERNAL);
+    EXPECT_TRUE(prepared.status.message().starts_with("pool 0 can't be mapped"))
+            << prepared.status.toString();
     EXPECT_EQ(prepared.calls, 1);
     // Only CONV_2D reads the pool.
     const Result<std::vector<bool>> supported =

@@ -264,6 +264,23 @@ TEST(MemoryOption, IsHalfOfTheMachinesMemoryUnlessGiven) {
     EXPECT_NE(makeDevice(options)->report().find("memory\t0\t80740352\n"), std::string::npos);
 }
 
+TEST(DeviceOptions, HaveLimits) {
+    const auto codeWith = [](size_t Options::*option, size_t value) {
+        Options options;
+        options.*option = value;
+        return Device::create(options).status().code();
+    };
+    for (const auto& [option, most] :
+         {std::pair(&Options::maxPartitions, kMostPartitionNodes),
+          std::pair(&Options::minNodesPerPartition, kMostPartitionNodes),
+          std::pair(&Options::maxRunningSeconds, kMostRunningSeconds),
+          std::pair(&Options::maxClientMemoryMib, kMostMemoryMib),
+          std::pair(&Options::maxDeviceMemoryMib, kMostMemoryMib)}) {
+        EXPECT_EQ(codeWith(option, most), StatusCode::OK);
+        EXPECT_EQ(codeWith(option, most + 1), StatusCode::INVALID_ARGUMENT);
+    }
+}
+
 TEST(MemoryOption, HasALimitOfItsOwn) {
     Options options;
     options.maxMemoryMib = kMostMemoryMib;

@@ -117,6 +117,15 @@ TEST_F(FencedExecution, EndsWithItsDeadlineWhileItWaits) {
     awaitNothingHeld();
 }
 
+// Its contract knows no status for it.
+TEST_F(FencedExecution, FailsWhereAnOutputIsTooSmall) {
+    RequestBuilder request;
+    request.input<float>({-1, 2, -3, 4}).output(4);
+    const ExecutionResult result = mModel->executeFenced(request.request(), HalVersion::V1_3, {});
+    EXPECT_EQ(result.status.code(), StatusCode::INTERNAL);
+    EXPECT_TRUE(result.outputShapes.empty());
+}
+
 TEST_F(FencedExecution, CountsItsTimesFromTheCallAndFromTheFences) {
     constexpr std::chrono::milliseconds kWait{20};
     const Fence fence = pending();

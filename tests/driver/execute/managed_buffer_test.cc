@@ -287,6 +287,19 @@ TEST_F(ManagedBuffers, NeedRolesThatAreQuantizedAlike) {
                   "input role 1: its extra parameters differ from another role's");
 }
 
+TEST_F(ManagedBuffers, OfScalarsHaveNoDimensions) {
+    ModelBuilder builder;
+    const uint32_t dimensions = builder.constant<int32_t>({OperandType::TENSOR_INT32, {1}}, {2});
+    const uint32_t value = builder.input({OperandType::FLOAT32, {}});
+    builder.operation(OperationType::FILL, {dimensions, value}, {builder.output(floats({2}))});
+    const auto model = prepare(mClient, builder.build()).value();
+    Description description = {.dimensions = {}, .inputs = {{.model = model}}, .outputs = {}};
+    EXPECT_EQ(allocate(description)->shape(), engine::Shape());
+    description.dimensions = {1};
+    expectRefused(description, StatusCode::INVALID_ARGUMENT,
+                  "input role 0: a scalar has no dimensions");
+}
+
 TEST_F(ManagedBuffers, NeedARank) {
     Model model = reluModel();
     for (Operand& operand : model.main.operands) {

@@ -342,6 +342,22 @@ TEST_F(CompilationCaches, AreNotWrittenWithoutRoomInTheAccount) {
     }
 }
 
+TEST_F(CompilationCaches, AreNotLoadedWithoutRoomForTheirDescriptors) {
+    keep();
+    PrepareOptions options = mFiles.options();
+    options.client = mDevice->client({.pid = 1, .uid = 1}).value();
+    const std::shared_ptr<Budget>& descriptors = options.client->account().descriptors;
+    const auto taken = Reservation::create(descriptors, descriptors->limit());
+    ASSERT_TRUE(taken.ok());
+    std::vector<StatusCode> told;
+    const Status begun = mDevice->prepareFromCacheAsync(
+            options, [&](const Status& status, const std::shared_ptr<PreparedModel>& /*model*/) {
+                told.push_back(status.code());
+            });
+    EXPECT_EQ(begun.code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(told, std::vector{StatusCode::RESOURCE_EXHAUSTED});
+}
+
 // What can't be emptied would hold what was there behind what is kept.
 TEST_F(CompilationCaches, AreNotWrittenWhereTheyCantBeEmptied) {
     const std::vector<uint8_t> junk(100'000, 7);

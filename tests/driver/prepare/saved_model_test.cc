@@ -109,6 +109,12 @@ TEST_F(SavedModels, AreRefusedByDevicesOfOtherOptions) {
     EXPECT_NE(status.message().find("prepared with other options"), std::string_view::npos);
 }
 
+TEST_F(SavedModels, HaveAPriorityThatThereIs) {
+    PrepareOptions options;
+    options.priority = static_cast<Priority>(99);
+    EXPECT_EQ(mDevice->load(*saved(*mModel), options).status().message(), "priority 99 is unknown");
+}
+
 TEST_F(SavedModels, FailOnceTheirFileWasCutShort) {
     const auto file = saved(*mModel);
     const auto loaded = mDevice->load(*file, {}).value();
