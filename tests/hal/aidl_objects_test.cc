@@ -184,6 +184,30 @@ TEST_F(AidlDevices, PrepareWhateverTheCacheIs) {
     EXPECT_LE(testing::openDescriptors(), before);
 }
 
+TEST_F(AidlDevices, TakeTokensOfCachesOf32Bytes) {
+    using Method = nn::IDevice::PrepareModelFromCache;
+    const auto codeOf = [&](size_t size, int64_t deadline, const ObjectRef& callback) {
+        mCallback->told.clear();
+        return mDevice
+                ->call<Method>({.deadlineNs = deadline,
+                                .modelCache = {{.fd = mMemory->descriptor->get()}},
+                                .dataCache = {{.fd = mMemory->descriptor->get()}},
+                                .token = std::vector<uint8_t>(size, 7),
+                                .callback = callback})
+                .status()
+                .code();
+    };
+    for (const size_t size : {0U, 31U, 33U, 10'000U}) {
+        EXPECT_EQ(codeOf(size, -1, mCallback), StatusCode::INVALID_ARGUMENT) << size;
+        ASSERT_EQ(mCallback->told.size(), 1U);
+        EXPECT_EQ(mCallback->told[0].status, ErrorStatus::INVALID_ARGUMENT);
+    }
+    EXPECT_EQ(codeOf(32, -1, mCallback), StatusCode::INTERNAL) << "there is nothing in the files";
+    EXPECT_EQ(codeOf(32, -2, mCallback), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(mCallback->told.size(), 1U);
+    EXPECT_EQ(codeOf(32, -1, {}), StatusCode::INVALID_ARGUMENT) << "nobody would be told";
+}
+
 TEST_F(AidlDevices, RefuseAnInvalidModelWithAnException) {
     auto model = encode(addModel());
     model.main.inputIndexes = {-5};
@@ -342,6 +366,53 @@ TEST_F(AidlDevices, TakeExecutionsOfAsManyArgumentsAsTheModelHas) {
     }
     mRequest.outputs[0].location.length = 1 << 20;
     EXPECT_EQ(create(mRequest), StatusCode::OK) << "the rest is found out by its computation";
+}
+
+TEST_F(AidlDevices, KeepOnlyMemoryThatHasAToken) {
+    const RemoteInterface model = prepared();
+    const auto made = model.call<nn::IPreparedModel::ConfigureExecutionBurst>({});
+    ASSERT_TRUE(made.ok()) << made.status().toString();
+    const auto burst =
+            RemoteInterface::cast(mProcess, made->results.result, nn::IBurst::info(), Release());
+    ASSERT_TRUE(burst.ok()) << burst.status().toString();
+    using Execute = nn::IBurst::ExecuteSynchronously;
+    const auto execute = [&](const nn::Request& request, std::vector<int64_t> tokens) {
+        return burst
+                ->call<Execute>({.request = request,
+                                 .memoryIdentifierTokens = std::move(tokens),
+                                 .measureTiming = false,
+                                 .deadlineNs = -1,
+                                 .loopTimeoutDurationNs = -1})
+                .status()
+                .code();
+    };
+    const nn::Request request = encode(mRequest);
+    EXPECT_EQ(execute(request, {-1}), StatusCode::OK);
+    EXPECT_EQ(account().mappings->reserved(), 0U) << "which is for one use";
+    EXPECT_EQ(execute(request, {5}), StatusCode::OK);
+    EXPECT_EQ(account().mappings->reserved(), 1U);
+    for (const std::vector<int64_t>& tokens :
+         {std::vector<int64_t>{-2}, std::vector<int64_t>{}, std::vector<int64_t>{5, 5}}) {
+        EXPECT_EQ(execute(request, tokens), StatusCode::INVALID_ARGUMENT);
+    }
+    // What is no memory has nothing that could be kept.
+    nn::Request buffer = request;
+    buffer.pools[0].value = 12345;
+    EXPECT_EQ(execute(buffer, {5}), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(execute(buffer, {6}), StatusCode::INVALID_ARGUMENT);
+    using Create = nn::IPreparedModel::CreateReusableExecution;
+    const auto created = model.call<Create>({.request = buffer, .config = kPlain});
+    if (created.ok()) {
+        const auto execution = RemoteInterface::cast(mProcess, created->results.result,
+                                                     nn::IExecution::info(), Release());
+        ASSERT_TRUE(execution.ok()) << execution.status().toString();
+        EXPECT_FALSE(
+                execution->call<nn::IExecution::ExecuteSynchronously>({.deadlineNs = -1}).ok());
+    }
+    nn::ExecutionConfig wrong = kPlain;
+    wrong.loopTimeoutDurationNs = -2;
+    EXPECT_EQ(model.call<Create>({.request = request, .config = wrong}).status().code(),
+              StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(AidlDevices, ChargeTheClientForWhatItKeeps) {

@@ -4,13 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "hal/aidl/codec.h"
+#include "hal/aidl/conversion.h"
+#include "hal/aidl/memory.h"
 #include "hal/aidl/types.h"
+#include "hal/memory/shared_memory.h"
 #include "tests/hal/loopback.h"
 
 namespace halyard::hal::aidl {
@@ -72,6 +76,9 @@ TEST(AidlParcel, RefusesStringsThatAreNone) {
     EXPECT_FALSE(readBack<std::string>(words({1, 'a' | 'b' << 16})).ok());  // no NUL
     EXPECT_FALSE(readBack<std::string>(words({1, 0xd800})).ok());           // half a pair
     EXPECT_FALSE(readBack<std::string>(words({2, 0xdc00 | 'a' << 16, 0})).ok());
+    EXPECT_TRUE(readBack<std::string>(words({2, 0xd800 | 0xdc00 << 16, 0})).ok());
+    EXPECT_FALSE(readBack<std::string>(words({2, 0xdc00 | 0xdc00 << 16, 0})).ok());
+    EXPECT_FALSE(readBack<std::string>(words({2, 0xd800 | 0xe000 << 16, 0})).ok());
     const auto null = readBack<std::optional<std::string>>(words({-1}));
     ASSERT_TRUE(null.ok());
     EXPECT_FALSE(null->has_value());
@@ -83,9 +90,21 @@ TEST(AidlParcel, RefusesCountsBeyondTheBytes) {
         EXPECT_FALSE(readBack<std::vector<int32_t>>(words({count, 7, 8})).ok()) << count;
         EXPECT_FALSE(readBack<std::vector<uint8_t>>(words({4 * count, 7, 8})).ok()) << count;
     }
+    EXPECT_EQ(readBack<std::vector<int32_t>>(words({3, 7, 8})).status().message(),
+              "parcel: an array of 3 elements where 8 bytes are left");
     // In a parcelable, beyond its own.
     EXPECT_TRUE(readBack<nn::BufferDesc>(words({1, 12, 1, 5})).ok());
     EXPECT_FALSE(readBack<nn::BufferDesc>(words({1, 12, 2, 5, 6})).ok());
+}
+
+TEST(AidlParcel, RefusesTokensOfAnotherLength) {
+    using Token = std::array<uint8_t, 32>;
+    for (const size_t size : {0U, 31U, 32U, 33U, 1000U}) {
+        const SentParcel sent = written(std::vector<uint8_t>(size, 7));
+        const Result<Token> token = readBack<Token>(sent);
+        EXPECT_EQ(token.ok(), size == 32) << size;
+        EXPECT_TRUE(!token.ok() || token->back() == 7);
+    }
 }
 
 TEST(AidlParcel, TakesParcelablesOfOlderAndNewerVersions) {
@@ -100,7 +119,9 @@ TEST(AidlParcel, TakesParcelablesOfOlderAndNewerVersions) {
     ASSERT_TRUE(role.ok()) << role.status().toString();
     EXPECT_EQ(role->ioIndex, 4);
     EXPECT_FALSE(readBack<nn::BufferRole>(words({0})).ok());  // null
-    for (const int32_t size : {0, 3, -4, 6, 28, std::numeric_limits<int32_t>::max()}) {
+    EXPECT_EQ(readBack<nn::BufferRole>(words({0, 16, 3, 4, 0})).status().message(),
+              "parcel: a null value where one must be");
+    for (const int32_t size : {0, 3, -4, 6, 18, 23, 28, std::numeric_limits<int32_t>::max()}) {
         EXPECT_FALSE(readBack<nn::BufferRole>(words({1, size, 3, 4, 0, 99, 98})).ok()) << size;
     }
 }
@@ -229,6 +250,56 @@ TEST(AidlParcel, HasNoArraysThatTakeFarMoreRoomThanItself) {
         token.value = 1;
     }
     EXPECT_EQ(readBack<std::vector<nn::RequestMemoryPool>>(written(tokens))->size(), tokens.size());
+}
+
+// ---- what numbers mean --------------------------------------------------------------------------
+
+TEST(AidlConversion, RefusesPlacesAndTokensThatThereAreNot) {
+    const auto codeOf = [](const nn::DataLocation& location) {
+        nn::Request request;
+        request.inputs.push_back({.hasNoValue = false, .location = location, .dimensions = {}});
+        return decodeArguments(request).status().code();
+    };
+    constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
+    EXPECT_EQ(codeOf({.poolIndex = 0, .offset = kMost, .length = kMost, .padding = kMost}),
+              StatusCode::OK);
+    for (const int64_t wrong : {int64_t{-1}, kMost + 1, std::numeric_limits<int64_t>::min(),
+                                std::numeric_limits<int64_t>::max()}) {
+        EXPECT_EQ(codeOf({.poolIndex = 0, .offset = wrong, .length = 0, .padding = 0}),
+                  StatusCode::INVALID_ARGUMENT);
+        EXPECT_EQ(codeOf({.poolIndex = 0, .offset = 0, .length = wrong, .padding = 0}),
+                  StatusCode::INVALID_ARGUMENT);
+        EXPECT_EQ(codeOf({.poolIndex = 0, .offset = 0, .length = 0, .padding = wrong}),
+                  StatusCode::INVALID_ARGUMENT);
+    }
+    EXPECT_EQ(codeOf({.poolIndex = -1, .offset = 0, .length = 0, .padding = 0}),
+              StatusCode::INVALID_ARGUMENT);
+    for (const int32_t token : {0, -1, std::numeric_limits<int32_t>::min()}) {
+        nn::RequestMemoryPool pool;
+        pool.value = token;
+        EXPECT_EQ(decode(pool, {}).status().code(), StatusCode::INVALID_ARGUMENT) << token;
+    }
+}
+
+TEST(AidlConversion, TakesHardwareBuffersOfOneRowAndOneLayer) {
+    const ExportedMemory memory = createSharedMemory(64).value();
+    const auto codeOf = [&](int32_t width, int32_t height, int32_t layers) {
+        graphics::HardwareBuffer buffer;
+        buffer.description.width = width;
+        buffer.description.height = height;
+        buffer.description.layers = layers;
+        buffer.description.format = static_cast<decltype(buffer.description.format)>(33);
+        buffer.handle.fds.push_back({.fd = memory.handle.fds[0]});
+        nn::Memory wire;
+        wire.value = buffer;
+        return importMemory(wire).status().code();
+    };
+    EXPECT_EQ(codeOf(64, 1, 1), StatusCode::OK);
+    EXPECT_EQ(codeOf(-1, 1, 1), StatusCode::INVALID_ARGUMENT);
+    for (const int32_t wrong : {0, 2, -1}) {
+        EXPECT_EQ(codeOf(64, wrong, 1), StatusCode::INVALID_ARGUMENT);
+        EXPECT_EQ(codeOf(64, 1, wrong), StatusCode::INVALID_ARGUMENT);
+    }
 }
 
 }  // namespace

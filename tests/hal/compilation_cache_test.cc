@@ -432,6 +432,8 @@ TEST(CacheFiles, AreMemoryOrLieOnADisk) {
         EXPECT_EQ(import(file.get(), other), StatusCode::INTERNAL);
     }
     const std::vector<int> many(33, file.get());
+    EXPECT_EQ(importCache({}, many, {}, {.pid = 1, .uid = 1}).status().code(),
+              StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(importCache(many, {}, {}, {.pid = 1, .uid = 1}).status().code(),
               StatusCode::INVALID_ARGUMENT);
     const int pipe = reading.get();

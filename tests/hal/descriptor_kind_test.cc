@@ -108,6 +108,10 @@ TEST(DescriptorKinds, ReadsDisksFromAMountTable) {
     EXPECT_EQ(mounts.front(), (Mount{.device = {.major = 0, .minor = 21}, .fileSystem = "proc"}));
     EXPECT_EQ(mountsIn(std::string(kTable) + "\n" + std::string(kTable)), mounts) << "each once";
     EXPECT_TRUE(mountsIn("").empty());
+    for (const std::string device : {"x:1", "8", "8.1", "8:x", "8:1x", ":1", "8:", ""}) {
+        EXPECT_TRUE(mountsIn("24 1 " + device + " / / rw - ext4 /dev/sda1 rw").empty()) << device;
+    }
+    EXPECT_EQ(mountsIn("24 1 8:1 / / rw - ext4 /dev/sda1 rw").size(), 1U);
 }
 
 TEST(DescriptorKinds, ReadsTheMountsOfAFileSystemFromAMountTable) {

@@ -9,11 +9,11 @@
 
 namespace halyard::hal::testing {
 
-using aidl::os::IServiceManager;
+using AidlManager = aidl::os::IServiceManager;
 
 FakeAidlServiceManager::FakeAidlServiceManager(const aidl::Release& release,
                                                std::set<std::string> declared)
-    : AidlObject(IServiceManager::info(), release), mDeclared(std::move(declared)) {}
+    : AidlObject(AidlManager::info(), release), mDeclared(std::move(declared)) {}
 
 int FakeAidlServiceManager::added() {
     const std::lock_guard lock(mMutex);
@@ -41,35 +41,35 @@ uint32_t FakeAidlServiceManager::methodOf(uint32_t code) const {
 
 Status FakeAidlServiceManager::serve(uint32_t code, Call& call) {
     switch (code) {
-        case IServiceManager::GetService::kCode: {
-            HALYARD_ASSIGN_OR_RETURN(const auto wanted, call.read<IServiceManager::GetService>());
+        case AidlManager::GetService::kCode: {
+            HALYARD_ASSIGN_OR_RETURN(const auto wanted, call.read<AidlManager::GetService>());
             const std::lock_guard lock(mMutex);
-            return call.answer(IServiceManager::GetService::Results{
+            return call.answer(AidlManager::GetService::Results{
                     .result = {.object = mServices[wanted.name],
                                .stability = release().stabilityWord(aidl::Stability::VINTF)}});
         }
-        case IServiceManager::AddService::kCode:
+        case AidlManager::AddService::kCode:
             return add(call);
-        case IServiceManager::ListServices::kCode: {
-            HALYARD_RETURN_IF_ERROR(call.read<IServiceManager::ListServices>().status());
-            IServiceManager::ListServices::Results names;
+        case AidlManager::ListServices::kCode: {
+            HALYARD_RETURN_IF_ERROR(call.read<AidlManager::ListServices>().status());
+            AidlManager::ListServices::Results names;
             const std::lock_guard lock(mMutex);
             for (const auto& [name, service] : mServices) {
                 names.result.push_back(name);
             }
             return call.answer(names);
         }
-        case IServiceManager::RegisterForNotifications::kCode:
+        case AidlManager::RegisterForNotifications::kCode:
             return listen(call);
-        case IServiceManager::IsDeclared::kCode: {
-            HALYARD_ASSIGN_OR_RETURN(const auto wanted, call.read<IServiceManager::IsDeclared>());
-            return call.answer(IServiceManager::IsDeclared::Results{
-                    .result = mDeclared.contains(wanted.name)});
+        case AidlManager::IsDeclared::kCode: {
+            HALYARD_ASSIGN_OR_RETURN(const auto wanted, call.read<AidlManager::IsDeclared>());
+            return call.answer(
+                    AidlManager::IsDeclared::Results{.result = mDeclared.contains(wanted.name)});
         }
-        case IServiceManager::GetDeclaredInstances::kCode: {
+        case AidlManager::GetDeclaredInstances::kCode: {
             HALYARD_ASSIGN_OR_RETURN(const auto wanted,
-                                     call.read<IServiceManager::GetDeclaredInstances>());
-            IServiceManager::GetDeclaredInstances::Results instances;
+                                     call.read<AidlManager::GetDeclaredInstances>());
+            AidlManager::GetDeclaredInstances::Results instances;
             for (const std::string& name : mDeclared) {
                 if (name.starts_with(wanted.iface + "/")) {
                     instances.result.push_back(name.substr(wanted.iface.size() + 1));
@@ -83,7 +83,7 @@ Status FakeAidlServiceManager::serve(uint32_t code, Call& call) {
 }
 
 Status FakeAidlServiceManager::add(Call& call) {
-    HALYARD_ASSIGN_OR_RETURN(const auto service, call.read<IServiceManager::AddService>());
+    HALYARD_ASSIGN_OR_RETURN(const auto service, call.read<AidlManager::AddService>());
     HALYARD_RETURN_IF_ERROR(call.end());
     if (!mDeclared.contains(service.name)) {
         return call.raise(
@@ -97,8 +97,7 @@ Status FakeAidlServiceManager::add(Call& call) {
 }
 
 Status FakeAidlServiceManager::listen(Call& call) {
-    HALYARD_ASSIGN_OR_RETURN(const auto wanted,
-                             call.read<IServiceManager::RegisterForNotifications>());
+    HALYARD_ASSIGN_OR_RETURN(const auto wanted, call.read<AidlManager::RegisterForNotifications>());
     const std::lock_guard lock(mMutex);
     if (const auto* remote = std::get_if<std::shared_ptr<RemoteObject>>(&wanted.callback)) {
         mListener = *remote;

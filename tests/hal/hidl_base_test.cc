@@ -381,6 +381,19 @@ TEST_F(HidlBase, RefusesWrongTokens) {
     EXPECT_EQ(mObject->calls, 0);
 }
 
+TEST_F(HidlBase, RefusesCallsWithoutAToken) {
+    for (const std::vector<uint8_t>& data :
+         {std::vector<uint8_t>(), std::vector<uint8_t>{'a', 'b', 'c', 'd'}}) {
+        testing::SentParcel sent;
+        sent.data = data;
+        const Result<LoopbackProcess::Answer> answer =
+                mProcess->call(mObject, IBase::ping, false, sent);
+        ASSERT_TRUE(answer.ok());
+        EXPECT_EQ(answer->status, WireStatus::BAD_TYPE);
+    }
+    EXPECT_EQ(mObject->calls, 0);
+}
+
 TEST_F(HidlBase, RefusesCallsThatAreOnewayByMistakeOrNot) {
     EXPECT_EQ(answerTo(IBurstContext::freeMemory, true, IBurstContext::layout().descriptor),
               WireStatus::UNKNOWN_ERROR);

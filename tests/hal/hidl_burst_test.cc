@@ -50,6 +50,8 @@ class Memories : public hidl::HidlObject {
     std::atomic<size_t> missing = 0;
     std::atomic<size_t> tooLong = 0;  // so many bytes more than there are
     std::atomic<bool> empty = false;  // of no bytes
+    std::atomic<bool> null = false;   // without a handle
+    std::atomic<ErrorStatus> status = ErrorStatus::NONE;
     std::string name = "ashmem";
 
   protected:
@@ -63,8 +65,11 @@ class Memories : public hidl::HidlObject {
         for (size_t i = 0; i < count; ++i) {
             memories.push_back(hidl::makeMemory(*reply, name, mMemory.handle,
                                                 empty ? 0 : mMemory.memory->size() + tooLong));
+            if (null) {
+                memories.back().handle = {};
+            }
         }
-        hidl::writeEnum(*reply, ErrorStatus::NONE);
+        hidl::writeEnum(*reply, status.load());
         hidl::writeValue(*reply, hidl::makeVec(*reply, memories));
         return {};
     }
@@ -332,6 +337,27 @@ TEST_F(Bursts, KeepNothingOfAKindThatCantBeMapped) {
     }
     EXPECT_EQ(mMemories->asked, 1 + 2 * 20) << "it is asked for each time: nothing is kept";
     EXPECT_EQ(reported("memory"), before);
+}
+
+TEST_F(Bursts, KeepNothingWithoutAHandleOrOfAClientThatHasNone) {
+    ASSERT_EQ(configure(), ErrorStatus::NONE);
+    ASSERT_TRUE(send().status.ok());
+    const int64_t before = reported("memory");
+    mMemories->empty = true;
+    mMemories->null = true;
+    mPacket.slots = {5, 6};
+    EXPECT_FALSE(send().status.ok());
+    EXPECT_FALSE(send().status.ok());
+    mMemories->null = false;
+    mMemories->empty = false;
+    for (const ErrorStatus status : {ErrorStatus::GENERAL_FAILURE, static_cast<ErrorStatus>(99)}) {
+        mMemories->status = status;
+        EXPECT_FALSE(send().status.ok());
+    }
+    EXPECT_EQ(reported("memory"), before) << "nothing is kept";
+    mMemories->status = ErrorStatus::NONE;
+    EXPECT_TRUE(send().status.ok());
+    EXPECT_EQ(mMemories->asked, 1 + 5);
 }
 
 // A slot is memory of the service's, and a burst has 2^32 of them.

@@ -132,6 +132,17 @@ TEST_F(FencedExecutions, SayWhatIsInvalidFirst) {
                   ErrorStatus::MISSED_DEADLINE_PERSISTENT);
 }
 
+TEST_F(FencedExecutions, HaveFencesOfOneDescriptorEach) {
+    const auto pair = [](ParcelWriter& writer) {
+        return std::vector<hidl::HidlHandle>{hidl::makeHandle(writer, {.fds = {0, 0}, .ints = {}})};
+    };
+    const auto none = [](ParcelWriter& writer) {
+        return std::vector<hidl::HidlHandle>{hidl::makeHandle(writer, {.fds = {}, .ints = {7}})};
+    };
+    expectRefused({.fences = pair}, ErrorStatus::INVALID_ARGUMENT);
+    expectRefused({.fences = none}, ErrorStatus::INVALID_ARGUMENT);
+}
+
 TEST_F(FencedExecutions, WaitForNothingButFences) {
     const auto eventOf = [](ParcelWriter& writer) {
         static const FileDescriptor kEvent(eventfd(1, EFD_CLOEXEC));

@@ -6,7 +6,13 @@
 #include <linux/android/binder.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "hal/hidl/codec.h"
 #include "hal/hidl/types.h"
@@ -357,20 +363,171 @@ TEST(Parcel, RejectsPlainDataThatReachesIntoAnObject) {
     expectRefused(reader.readInt32().status());
 }
 
+// The kernel lets objects be as short as the shortest that there is.
+TEST(Parcel, RejectsObjectsThatAreCutShort) {
+    binder_buffer_object object = {};
+    object.hdr.type = BINDER_TYPE_PTR;
+    std::vector<uint8_t> data(2 * sizeof(flat_binder_object));
+    static_assert(sizeof(object) > sizeof(flat_binder_object));
+    std::memcpy(data.data(), &object, sizeof object);
+    const auto readWith = [&](const std::vector<uint64_t>& offsets, size_t size) {
+        ParcelReader reader(std::span<const uint8_t>(data).first(size), offsets, nullptr);
+        return std::string(reader.readBuffer(0).status().message());
+    };
+    EXPECT_EQ(readWith({0}, sizeof object), "");
+    EXPECT_EQ(readWith({0}, sizeof(flat_binder_object)), "parcel: the object at 0 is cut short");
+    EXPECT_EQ(readWith({0, sizeof(flat_binder_object)}, data.size()),
+              "parcel: the object at 0 is cut short");
+}
+
+// Objects one behind the other, as no kernel passes them on: what reads them trusts none.
+class Raw {
+  public:
+    template <typename Object>
+    Raw& add(const Object& object, bool isListed = true) {
+        if (isListed) {
+            mOffsets.push_back(mData.size());
+        }
+        const auto* const bytes = reinterpret_cast<const uint8_t*>(&object);
+        mData.insert(mData.end(), bytes, bytes + sizeof(object));
+        return *this;
+    }
+    ParcelReader reader() const { return {mData, mOffsets, nullptr}; }
+
+  private:
+    std::vector<uint8_t> mData;
+    std::vector<uint64_t> mOffsets;
+};
+
+TEST(Parcel, RejectsChildrenThatLieElsewhereThanTheirParentPoints) {
+    const std::array<uint32_t, 1> elements = {7};
+    const std::array<uint32_t, 1> others = {8};
+    HidlVec<uint32_t> vec;
+    vec.address = reinterpret_cast<uintptr_t>(elements.data());
+    vec.count = 1;
+    const auto readWith = [&](const std::array<uint32_t, 1>& bytes, uint64_t parent,
+                              uint64_t parentOffset) {
+        binder_buffer_object root = {};
+        root.hdr.type = BINDER_TYPE_PTR;
+        root.buffer = reinterpret_cast<uintptr_t>(&vec);
+        root.length = sizeof vec;
+        binder_buffer_object child = root;
+        child.flags = BINDER_BUFFER_FLAG_HAS_PARENT;
+        child.buffer = reinterpret_cast<uintptr_t>(bytes.data());
+        child.length = sizeof bytes;
+        child.parent = parent;
+        child.parent_offset = parentOffset;
+        const Raw raw = Raw().add(root).add(child);
+        ParcelReader reader = raw.reader();
+        return std::string(hidl::readValue<HidlVec<uint32_t>>(reader).status().message());
+    };
+    EXPECT_EQ(readWith(elements, 0, 0), "");
+    for (const auto& [message, wrong] :
+         {std::pair("is not where its parent points", readWith(others, 0, 0)),
+          std::pair("hangs off another place than expected", readWith(elements, 1, 0)),
+          std::pair("hangs off another place than expected", readWith(elements, 0, 8))}) {
+        EXPECT_NE(wrong.find(message), std::string::npos) << wrong;
+    }
+}
+
+TEST(Parcel, RejectsDescriptorsAndObjectsWhereNoneAreTaken) {
+    flat_binder_object descriptor = {};
+    descriptor.hdr.type = BINDER_TYPE_FD;
+    const Raw withDescriptor = Raw().add(descriptor);
+    expectRefused(withDescriptor.reader().readDescriptor().status());
+    expectRefused(withDescriptor.reader().borrowDescriptor().status());
+    for (const uint32_t type : {BINDER_TYPE_BINDER, BINDER_TYPE_HANDLE, BINDER_TYPE_FD}) {
+        flat_binder_object object = {};
+        object.hdr.type = type;
+        expectRefused(Raw().add(object).reader().readObject().status());
+    }
+}
+
+TEST(Parcel, TakesForNullOnlyWhatIsNull) {
+    flat_binder_object null = {};
+    null.hdr.type = BINDER_TYPE_BINDER;
+    const auto read = [](const flat_binder_object& object) {
+        const Raw raw = Raw().add(object, false);
+        return raw.reader().readObject().status();
+    };
+    EXPECT_TRUE(read(null).ok());
+    flat_binder_object wrong = null;
+    wrong.hdr.type = BINDER_TYPE_HANDLE;
+    expectRefused(read(wrong));
+    wrong = null;
+    wrong.binder = 1;
+    expectRefused(read(wrong));
+    wrong = null;
+    wrong.cookie = 1;
+    expectRefused(read(wrong));
+}
+
+TEST(Parcel, SkipsNoMoreThanThereIsAndNoPartsOfObjects) {
+    const flat_binder_object object = {};
+    const Raw raw = Raw().add(uint32_t{7}, false).add(object).add(uint32_t{8}, false);
+    constexpr size_t kSize = 2 * sizeof(uint32_t) + sizeof object;
+    for (const size_t size : {size_t{8}, sizeof object, kSize + 1, ~size_t{0}}) {
+        expectRefused(raw.reader().skip(size));
+    }
+    for (const size_t size : {size_t{4}, kSize - 4, kSize}) {
+        ParcelReader reader = raw.reader();
+        EXPECT_TRUE(reader.skip(size).ok()) << size;
+        EXPECT_EQ(reader.remaining(), kSize - size);
+    }
+}
+
+TEST(Parcel, RejectsAnEmptyVecOfSomethingElse) {
+    ParcelWriter writer;
+    hidl::writeValue(writer, HidlVec<uint32_t>());
+    Parcel parcel(writer);
+    parcel.sent().data[sizeof(binder_buffer_object)] ^= 1;  // of its type
+    const Status status = parcel.read<HidlVec<uint32_t>>();
+    EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_NE(status.message().find("not a buffer"), std::string_view::npos) << status.message();
+}
+
 TEST(Parcel, RejectsTokenWithoutEnd) {
     const std::vector<uint8_t> data = {'a', 'b', 'c', 'd'};
     ParcelReader reader(data, {}, nullptr);
-    expectRefused(hidl::readInterfaceToken(reader).status());
+    EXPECT_EQ(hidl::readInterfaceToken(reader).status().message(),
+              "parcel: no interface token, or one without an end");
+}
+
+TEST(Parcel, RejectsRepliesThatAreExceptions) {
+    for (const int32_t exception : {0, 1, -1, -8}) {
+        ParcelWriter writer;
+        writer.writeInt32(exception);
+        const SentParcel sent = capture(writer);
+        ParcelReader reader(sent.data, sent.offsets, nullptr);
+        EXPECT_EQ(hidl::readReplyHead(reader).ok(), exception == 0) << exception;
+    }
+}
+
+TEST(Parcel, RejectsHandlesOfMoreThanAnybodyHas) {
+    for (const auto& [fds, ints] :
+         {std::pair(1024, 1024), std::pair(1025, 0), std::pair(0, 1025)}) {
+        ParcelWriter writer;
+        const std::vector<HidlHandle> handles = {hidl::makeHandle(
+                writer, {.fds = std::vector<int>(static_cast<size_t>(fds), 3),
+                         .ints = std::vector<int32_t>(static_cast<size_t>(ints), 5)})};
+        hidl::writeValue(writer, hidl::makeVec(writer, handles));
+        EXPECT_EQ(Parcel(writer).read<HidlVec<HidlHandle>>().code(),
+                  fds + ints == 2048 ? StatusCode::OK : StatusCode::INVALID_ARGUMENT)
+                << fds << " " << ints;
+    }
 }
 
 TEST(Parcel, RejectsOffsetsThatAreOutOfOrderOrBounds) {
     const std::vector<uint8_t> data(96);
-    const std::vector<std::vector<uint64_t>> bad = {{24, 0}, {0, 20}, {2},
-                                                    {76},    {96},    {0xfffffffffffffffc}};
+    const std::vector<std::vector<uint64_t>> bad = {
+            {24, 0}, {0, 20}, {2}, {26}, {76}, {96}, {0xfffffffffffffffc}};
     for (const std::vector<uint64_t>& offsets : bad) {
         ParcelReader reader(data, offsets, nullptr);
         expectRefused(reader.readInt32().status());
     }
+    const std::vector<uint64_t> behind = {4};
+    ParcelReader small(std::span<const uint8_t>(data).first(8), behind, nullptr);
+    expectRefused(small.readInt32().status());
     const std::vector<uint64_t> good = {24, 48, 72};
     ParcelReader reader(data, good, nullptr);
     EXPECT_TRUE(reader.readInt32().ok());

@@ -7,13 +7,18 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/android/binder.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "engine/base/file_descriptor.h"
 #include "hal/binder/incoming_call.h"
 #include "hal/hidl/hidl_parcel.h"
 #include "tests/hal/loopback.h"
@@ -167,6 +172,63 @@ TEST_F(ReceivedParcels, RefuseMoreObjectsThanAnyCallHas) {
     EXPECT_EQ(checked(65, BINDER_TYPE_BINDER).code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(checked(65, BINDER_TYPE_HANDLE).message(),
               "parcel: 65 objects, at most 64 are taken");
+}
+
+// Offsets that no kernel passes on: what lies behind the data, and might be anything, is not read.
+TEST_F(ReceivedParcels, HaveNothingWhereTheirDataDoNotReach) {
+    std::array<flat_binder_object, 2> objects = {};
+    objects[0].hdr.type = BINDER_TYPE_HANDLE;
+    objects[1].hdr.type = BINDER_TYPE_HANDLE;
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(objects.data()),
+                                         sizeof objects);
+    const std::vector<uint64_t> first(65, 0);
+    const std::vector<uint64_t> second(65, sizeof(flat_binder_object));
+    const auto holds = [&](size_t size, const std::vector<uint64_t>& offsets) {
+        return !ReceivedParcel(bytes.first(size), offsets, nullptr, nullptr).check().ok();
+    };
+    EXPECT_TRUE(holds(bytes.size(), first));
+    EXPECT_TRUE(holds(bytes.size(), second));
+    EXPECT_FALSE(holds(2, first));
+    EXPECT_FALSE(holds(sizeof(flat_binder_object) + 2, second));
+    EXPECT_FALSE(holds(4, second));
+    for (flat_binder_object& object : objects) {
+        object.hdr.type = BINDER_TYPE_FD;
+        object.handle = static_cast<uint32_t>(-1);
+    }
+    EXPECT_EQ(ReceivedDescriptors(bytes, second).count(), 65U);
+    EXPECT_EQ(ReceivedDescriptors(bytes.first(4), second).count(), 0U);
+    EXPECT_EQ(ReceivedDescriptors(bytes.first(sizeof(flat_binder_object)), second).count(), 0U);
+    EXPECT_EQ(ReceivedDescriptors(bytes.first(8), first).count(), 0U);
+}
+
+// Whether descriptors of arrays close at once only their own arrays tell.
+TEST_F(ReceivedParcels, DoNotBelieveArraysOutsideOfBuffers) {
+    const FileDescriptor memory(memfd_create("test", MFD_CLOEXEC));
+    std::array<int32_t, 4> descriptors;  // of which the buffer is said to have two
+    descriptors.fill(memory.get());
+    const auto closesAtOnce = [&](uint32_t type, size_t listed, uint64_t offset, uint64_t count) {
+        struct {
+            binder_fd_array_object array = {};
+            binder_buffer_object parent = {};
+        } objects;
+        objects.array.hdr.type = BINDER_TYPE_FDA;
+        objects.array.num_fds = count;
+        objects.array.parent = 1;
+        objects.array.parent_offset = offset;
+        objects.parent.hdr.type = type;
+        objects.parent.buffer = reinterpret_cast<uintptr_t>(descriptors.data());
+        objects.parent.length = 2 * sizeof(int32_t);
+        const std::vector<uint64_t> offsets = {0, offsetof(decltype(objects), parent)};
+        return ReceivedDescriptors({reinterpret_cast<const uint8_t*>(&objects), sizeof objects},
+                                   std::span<const uint64_t>(offsets).first(listed))
+                .arraysCloseAtOnce();
+    };
+    EXPECT_TRUE(closesAtOnce(BINDER_TYPE_PTR, 2, 0, 2));
+    EXPECT_TRUE(closesAtOnce(BINDER_TYPE_PTR, 2, 4, 1));
+    EXPECT_FALSE(closesAtOnce(BINDER_TYPE_PTR, 1, 0, 2)) << "there is no such object";
+    EXPECT_FALSE(closesAtOnce(BINDER_TYPE_BINDER, 2, 0, 2)) << "it is no buffer";
+    EXPECT_FALSE(closesAtOnce(BINDER_TYPE_PTR, 2, 4, 2)) << "it is shorter";
+    EXPECT_FALSE(closesAtOnce(BINDER_TYPE_PTR, 2, 12, 1)) << "it begins behind it";
 }
 
 TEST_F(ReceivedParcels, HaveNoDescriptorWhereAnObjectIsOfAnotherKind) {

@@ -107,6 +107,38 @@ TEST(SharedMemory, RefusesMoreThanThereIs) {
     EXPECT_EQ(mapCode("ashmem", handleOf({file.fd()}), 0), StatusCode::OK);
 }
 
+TEST(SharedMemory, IsUsedWithinItselfAndOnceWhereItIsForOneUse) {
+    const File file(100);
+    const driver::SharedMemory memory =
+            importAshmem(file.fd(), 50, {.uses = Uses::MANY, .account = nullptr});
+    EXPECT_TRUE(memory->use({.begin = 10, .end = 50}, nullptr).ok());
+    const std::string beyond(memory->use({.begin = 10, .end = 51}, nullptr).status().message());
+    EXPECT_NE(beyond.find("is used beyond its end"), std::string::npos) << beyond;
+    const driver::SharedMemory once = importAshmem(file.fd(), 50, {});
+    EXPECT_TRUE(once->use({.begin = 10, .end = 50}, nullptr).ok());
+    const Status again = once->use({.begin = 10, .end = 50}, nullptr).status();
+    EXPECT_EQ(again.code(), StatusCode::INTERNAL);
+    EXPECT_NE(again.message().find("was for one use"), std::string_view::npos);
+}
+
+// A file of holes may be larger than all addresses.
+TEST(SharedMemory, FailsWhereTheKernelDoesNotMapIt) {
+    constexpr uint64_t kSize = uint64_t{1} << 52;
+    const File file(0);
+    if (ftruncate(file.fd(), kSize) != 0) {
+        GTEST_SKIP() << "no file is as long here";
+    }
+    EXPECT_EQ(mapCode("ashmem", handleOf({file.fd()}), kSize), StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST(SharedMemory, RefusesWhatCantBeRead) {
+    const File file(100);
+    const FileDescriptor writeOnly(
+            open(("/proc/self/fd/" + std::to_string(file.fd())).c_str(), O_WRONLY | O_CLOEXEC));
+    const std::string refused(importAshmem(writeOnly.get(), 10, {})->map().status().message());
+    EXPECT_NE(refused.find("can't be read"), std::string::npos) << refused;
+}
+
 TEST(SharedMemory, RefusesHandlesOfAnotherShape) {
     File file(100);
     EXPECT_EQ(mapCode("ashmem", handleOf({}), 10), StatusCode::INVALID_ARGUMENT);
@@ -162,6 +194,15 @@ TEST(SharedMemory, RefusesOffsetsThatOverflow) {
                   StatusCode::INVALID_ARGUMENT)
                 << offset;
     }
+    // Of which the end alone would lie within the file.
+    const Status wrapped =
+            hidl::importMemory("mmap_fd",
+                               handleOf({file.fd()}, mappedFile(PROT_READ, uint64_t{0} - 4096)),
+                               4100)
+                    ->map()
+                    .status();
+    EXPECT_NE(wrapped.message().find("is beyond all bytes"), std::string_view::npos)
+            << wrapped.message();
 }
 
 // The account of a client with room for so much.
