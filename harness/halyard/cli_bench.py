@@ -24,6 +24,7 @@ from halyard.cli_device import METAVAR, open_shown
 from halyard.cli_group import INTERRUPTED, examples
 from halyard.cli_inputs import input_options, output_option
 from halyard.cli_json import json_option
+from halyard.cli_reference import print_not_compared, reference_option
 from halyard.cli_results import keep, results_option
 from halyard.cli_shapes import reading_options
 from halyard.cli_timing import (
@@ -214,6 +215,7 @@ _TYPES = "float32,quant8_signed"
     help="Keep the rounds' medians, of this run or of --show FILE, in a small file of DIR that is "
     "named after the processor.",
 )
+@reference_option
 @results_option
 def bench(
     *,
@@ -252,6 +254,7 @@ def bench(
     json_path: Path | None,
     csv_path: Path | None,
     standing_folder: Path | None,
+    require_reference: bool,
     results_path: Path | None,
 ) -> None:
     """Times models on a device, or on this machine beside other engines."""
@@ -265,6 +268,7 @@ def bench(
         "--signature": reading.signature,
         "--member": reading.member,
         "--input": given,
+        "--require-reference": require_reference,
     }
     if compared is not None:
         written["--standing"] = standing_folder
@@ -278,6 +282,7 @@ def bench(
         if not isinstance(document, Bench):
             raise ConfigError(f"--show {shown}: halyard bench --json has not written it")
         show.show(terminal, document)
+        print_not_compared(terminal, document.not_compared, len(document.results), "result")
         if standing_folder is not None:
             terminal.line(f"Kept in {standing.save(document, standing_folder)}.")
         return
@@ -429,6 +434,8 @@ def bench(
                 if report.complete or report.results:
                     keep(results_path, [document], device_name)
                     report.print_end(terminal)
+                    total = len(report.results) + 2 * len(report.pairs)
+                    print_not_compared(terminal, document.not_compared, total, "result")
                 report.write(document, json_path, csv_path)
     if standing_folder is not None:
         terminal.line(f"Kept in {standing.save(document, standing_folder)}.")
@@ -436,7 +443,8 @@ def bench(
     if earlier is not None:
         terminal.heading("Beside the baseline")
         slower = baselines.judge(terminal, earlier, document, fail_above)
-    if not report.ok or slower:
+    unsure = require_reference and bool(document.not_compared)
+    if not report.ok or slower or unsure:
         sys.exit(1)
 
 

@@ -12,6 +12,7 @@ from halyard import cli_values, output_file, records
 from halyard.cli_group import examples
 from halyard.cli_json import json_option
 from halyard.cli_model import ModelChoice, model_options, show_parts
+from halyard.cli_reference import print_not_compared, reference_option
 from halyard.cli_results import keep, results_option
 from halyard.compare import Difference
 from halyard.comparison import choice
@@ -87,6 +88,7 @@ from halyard.terminal import Terminal
     help="Draw the errors by layer: .svg, .png or .pdf. Takes --layers or --isolate.",
 )
 @json_option
+@reference_option
 @results_option
 def compare(
     *,
@@ -105,6 +107,7 @@ def compare(
     backend_dir: Path | None,
     plot_path: Path | None,
     json_path: Path | None,
+    require_reference: bool,
     results_path: Path | None,
 ) -> None:
     """Runs a model on two sides and tells how far apart they are; A is the reference.
@@ -142,16 +145,20 @@ def compare(
                 Settings(limits, top_k, layers or isolate, isolate),
             )
             step.failed = not found.ok
+            layers_found = found.layers.layers if found.layers else ()
+            step.unsure = len(found.not_compared) == len(layers_found) > 0
             document = record(subject, found)
             keep(results_path, [document])
     print_comparison(terminal, found)
+    total = len(found.sets) + len(layers_found)
+    print_not_compared(terminal, found.not_compared, total, "comparison")
     terminal.line(verdict_of(found))
     if plot_path is not None:
         _plot(f"{subject}: {a} and {b}", found).write(plot_path)
         terminal.line(f"drawn into {plot_path}")
     if json_path is not None:
         output_file.write(json_path, records.encode(document))
-    if not found.ok:
+    if not found.ok or (require_reference and found.not_compared):
         sys.exit(1)
 
 

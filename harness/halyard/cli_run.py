@@ -28,6 +28,7 @@ from halyard.cli_group import examples
 from halyard.cli_inputs import output_option
 from halyard.cli_json import json_option
 from halyard.cli_model import ModelChoice, model_options, show_parts
+from halyard.cli_reference import print_not_compared, reference_option
 from halyard.cli_results import keep, results_option
 from halyard.cli_timing import (
     Timing,
@@ -185,6 +186,7 @@ def parse_hal(text: str | None) -> HalChoice:
     metavar="FILE",
     help="A row for each HAL version.",
 )
+@reference_option
 @results_option
 def run(
     *,
@@ -212,6 +214,7 @@ def run(
     fail_above: float | None,
     json_path: Path | None,
     csv_path: Path | None,
+    require_reference: bool,
     results_path: Path | None,
 ) -> None:
     """Runs a model on a device and compares it with LiteRT."""
@@ -332,11 +335,14 @@ def run(
         _write_json(json_path, documents)
     if csv_path is not None:
         output_file.write(csv_path, csv_file.text(documents).encode())
+    not_compared = [each for measurement in measurements for each in measurement.not_compared]
+    print_not_compared(terminal, not_compared, len(measurements), "run")
     slower = False
     if earlier is not None:
         terminal.heading("Beside the baseline")
         slower = baselines.judge(terminal, earlier, documents, fail_above)
-    if slower or not all(measurement.ok for measurement in measurements):
+    unsure = require_reference and bool(not_compared)
+    if slower or unsure or not all(measurement.ok for measurement in measurements):
         sys.exit(1)
 
 

@@ -77,6 +77,17 @@ class Measurement:
         return not self.problems
 
     @property
+    def not_compared(self) -> list[run.NotCompared]:
+        """The whole of it, or outputs that have no number on either side. What failed is none of
+        that."""
+        if not self.ok:
+            return []
+        reasons = [each.text() for each in self.differences or () if each.says_nothing]
+        if self.differences is None:
+            reasons = [self.reference.reason or "there is no reference"]
+        return [run.NotCompared(what=f"HAL {self.hal}", reason=each) for each in reasons]
+
+    @property
     def hal(self) -> str:
         return hal_version.format(self.result.hal_version)
 
@@ -154,6 +165,7 @@ class Measurement:
             message=result.message or (execution.message if execution else ""),
             log=self.log,
             agreement=self._agreement(),
+            not_compared=self.not_compared,
             prepare_ms=result.prepare_ns / 1e6,
             warmup_ms=self.warmup.record() if self.warmup else None,
             timings_ms=self.wall.record() if self.wall else None,

@@ -76,6 +76,8 @@ class Series:
                 # Before anything is printed that may fail.
                 self.measurements.extend(found)
                 step.failed = not all(each.ok for each in found)
+                step.unsure = any(each.not_compared for each in found)
+                step.outcome = "not compared" if step.unsure and not step.failed else ""
             if self.sustained_s and found[0].ok:
                 found = [self._under_load(engine, found[0])]
                 self.measurements[-1] = found[0]

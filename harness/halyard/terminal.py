@@ -76,6 +76,10 @@ def time_left_text(seconds: float) -> str:
     return f"about {seconds / 3600:.1f} h left"
 
 
+# Stands before a step that nobody can tell of whether it went well.
+_UNSURE = "?"
+
+
 class Step:
     """A step in progress. What it says last stands behind it when it is over."""
 
@@ -86,6 +90,7 @@ class Step:
         self.text = ""
         self.outcome = ""
         self.failed = False  # it is over, but not as it should be
+        self.unsure = False  # nothing went wrong, and nobody can tell whether it is right
 
     def now(self, text: str) -> None:
         """Shows what it is busy with."""
@@ -136,7 +141,9 @@ class Terminal:
                 raise
         seconds = time.monotonic() - start
         outcome = f": {step.outcome}" if step.outcome else ""
-        mark = f"[red]{self._bad}[/red]" if step.failed else f"[green]{self._good}[/green]"
+        mark = f"[green]{self._good}[/green]"
+        if step.failed or step.unsure:
+            mark = f"[red]{self._bad}[/red]" if step.failed else f"[yellow]{_UNSURE}[/yellow]"
         text = f"{mark} {_marked_up(title + outcome)} [dim]({seconds:.1f} s)[/dim]"
         self.console.print(text, soft_wrap=not self.console.is_terminal)
 

@@ -23,6 +23,7 @@ _FOR_COMMANDS = frozenset(
         "cli_json",
         "cli_lists",
         "cli_model",
+        "cli_reference",
         "cli_results",
         "cli_shapes",
         "cli_timing",

@@ -80,6 +80,7 @@ class Benchmark:
         with self.terminal.step(f"{title}: the reference's outputs") as step:
             word = reference(subject, Repetitions(threads=threads))
             step.outcome = word.name if word.outputs is not None else word.reason
+            step.unsure = word.outputs is None
         result = begun(subject, threads, word.name if word.outputs is not None else "")
         result.target = self.site.target.name if self.site is not None else ""
         is_rough = self.fast_math or work.model.model.relax_computation_float32_to_float16
@@ -167,6 +168,8 @@ class Benchmark:
                     self._write_outputs(result, engine, process)
             # A peer that disagrees, or dies, is told below; it is no failure of ours.
             step.failed = result.ours.failed
+            step.unsure = bool(result.not_compared)
+            step.outcome = "not compared" if step.unsure and not step.failed else ""
         return processes
 
     def _write_outputs(self, result: ModelResult, engine: EngineResult, process: Served) -> None:

@@ -66,6 +66,7 @@ def take_prepared(engine: EngineResult, process: Served, work: Workload, word: R
     engine.device_memory = device_memory.of(prepared.memory)
     engine.differences, judgement = compared(work, word, process.run())
     if engine.differences is None:
+        engine.not_compared = word.reason or "there is no reference"
         engine.notes.append(f"its outputs are not compared: {word.reason}")
     if engine.is_rough and engine.differences is not None:
         judgement = _roughly(engine.differences)

@@ -26,7 +26,7 @@ from halyard.bench.table import (
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.records import bench
-from halyard.records.run import Device
+from halyard.records.run import Device, NotCompared
 from halyard.runner import Target
 from halyard.terminal import Terminal
 
@@ -57,6 +57,16 @@ class Report:
         failed = failed or any(pair.failed for pair in self.pairs)
         skipped = any(item.failed or self.types_required for item in self.skipped)
         return self.complete and bool(self.results or self.pairs) and not failed and not skipped
+
+    @property
+    def not_compared(self) -> list[NotCompared]:
+        """Results of ours."""
+        sides = [side for pair in self.pairs for side in (pair.a, pair.b)]
+        return [
+            each
+            for result in (*self.results, *(side.result for side in sides))
+            for each in result.not_compared
+        ]
 
     def print_end(self, terminal: Terminal) -> None:
         if any(peak.float32_gflops for peak in self.peaks.values()):
@@ -104,6 +114,7 @@ class Report:
             ok=self.ok,
             complete=self.complete,
             results=[result.record(self.peaks[result.threads]) for result in self.results],
+            not_compared=self.not_compared,
             skipped=[item.record() for item in self.skipped],
         )
 

@@ -23,7 +23,7 @@ from halyard.profile import node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import bench, error
 from halyard.records.conditions import Conditions, Waited
-from halyard.records.run import DeviceMemory, Timings
+from halyard.records.run import DeviceMemory, NotCompared, Timings
 from halyard.statistics import thinned
 from halyard.subject import AnySubject, FileSubject, Subject
 
@@ -57,6 +57,7 @@ class EngineResult:
     # How its outputs disagree with the reference's, where they are not wrong altogether.
     disputed: str = ""
     notes: list[str] = field(default_factory=list)
+    not_compared: str = ""  # why it has no differences though it gave outputs
     is_rough: bool = False  # it need not compute in float32
     is_elsewhere: bool = False  # than on the processor, whose peak says nothing of it
 
@@ -243,6 +244,18 @@ class ModelResult:
         if engine.median_ms is None or most == 0 or unknown:
             return None
         return 2 * self.multiply_adds / (engine.median_ms / 1e3) / most
+
+    @property
+    def not_compared(self) -> list[NotCompared]:
+        """Ours, whole or outputs of it that have no number on either side."""
+        reasons = []
+        for engine in self.engines:
+            if not engine.is_peer and not engine.failed:
+                silent = [each.text() for each in engine.differences or () if each.says_nothing]
+                reasons += [reason for reason in (engine.not_compared, *silent) if reason]
+        counts = f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+        what = f"{self.model} {self.data_type}, {counts}"
+        return [NotCompared(what=what, reason=each) for each in dict.fromkeys(reasons)]
 
     @property
     def failed(self) -> bool:

@@ -35,7 +35,7 @@ def print_peers(terminal: Terminal, found: Sequence[FoundPeer]) -> None:
     if not any(entry.available for entry in found):
         terminal.line("No peer is there: there will be times, and no ratios.")
     elif any(entry.peer.name == "litert" and not entry.available for entry in found):
-        terminal.line("LiteRT is not there: outputs are not compared with anything.")
+        terminal.line("LiteRT is not there: of its files and the zoo's, no outputs are compared.")
 
 
 def print_peaks(terminal: Terminal, peaks: Mapping[int, Peak]) -> None:

@@ -17,6 +17,7 @@ from halyard.engines.workload import Workload
 from halyard.judging import Rules, judge
 from halyard.model import Array, RunnableModel
 from halyard.model.partitioned import PartitionedModel
+from halyard.records.run import NotCompared
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,17 @@ class Comparison:
     @property
     def problems(self) -> list[str]:
         return [f"{each.inputs.name}: {text}" for each in self.sets for text in each.problems]
+
+    @property
+    def not_compared(self) -> list[NotCompared]:
+        """Inputs on which a side gave nothing, which are problems as well, and layers."""
+        sets = [
+            NotCompared(what=each.inputs.name, reason="; ".join(each.problems))
+            for each in self.sets
+            if each.problems and not each.differences
+        ]
+        layers = self.layers.unknown if self.layers else ()
+        return sets + [NotCompared(what=each.label, reason=each.reason) for each in layers]
 
     @property
     def ok(self) -> bool:
@@ -180,7 +192,8 @@ def _fusions(sets: Sequence[Compared], layers: Layers | None, settings: Settings
     if layers is None:
         return []
     notes = ["every tensor was made an output for the layers: nothing is fused in them"]
-    if any(each.problems for each in sets) and layers.first is None:
+    is_beyond = any(each.problems and each.differences for each in sets)
+    if is_beyond and layers.first is None and len(layers.unknown) < len(layers.layers):
         more = "" if settings.isolate else ", or in errors that add up: --isolate tells"
         notes.append(
             "the whole model is beyond its limits and no layer is: what differs lies in what the "

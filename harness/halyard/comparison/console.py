@@ -43,14 +43,19 @@ def print_comparison(terminal: Terminal, comparison: Comparison) -> None:
 def verdict_of(comparison: Comparison) -> str:
     """The last line."""
     layers = comparison.layers
-    if any(each.problems and not each.differences for each in comparison.sets) and not layers:
-        return "not compared: a side gave nothing"
-    if layers is None:
+    gave_nothing = any(each.problems and not each.differences for each in comparison.sets)
+    if layers is None or len(layers.unknown) == len(layers.layers):
+        if gave_nothing:
+            return "not compared: a side gave nothing"
+        if layers is not None:
+            return "no layer was compared"
         return "within limits" if comparison.ok else "beyond limits; --isolate finds the layer"
+    left = len(layers.unknown)
+    rest = f"; {left} of {len(layers.layers)} layers were not compared" if left else ""
     if layers.first is None:
-        return "no layer diverges"
+        return f"no layer diverges{rest}"
     how = "on the same inputs" if layers.first.isolated else "though what it reads does not"
-    return f"the first layer that diverges is {described(layers.first)}: {how}"
+    return f"the first layer that diverges is {described(layers.first)}: {how}{rest}"
 
 
 def described(layer: Layer) -> str:

@@ -59,6 +59,11 @@ class Layers:
     notes: Sequence[str] = ()
 
     @property
+    def unknown(self) -> list[Layer]:
+        """Those that were not compared."""
+        return [each for each in self.layers if each.verdict is Verdict.UNKNOWN]
+
+    @property
     def first(self) -> Layer | None:
         """The first that diverges, in order of execution."""
         return next((each for each in self.layers if each.verdict is Verdict.DIVERGES), None)

@@ -21,6 +21,7 @@ def record(subject: AnySubject, comparison: Comparison) -> compare.Compare:
         b=_side(comparison.b),
         ok=comparison.ok,
         problems=comparison.problems,
+        not_compared=comparison.not_compared,
         input_sets=[_input_set(each) for each in comparison.sets],
         layers=None
         if layers is None

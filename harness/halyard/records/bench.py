@@ -8,7 +8,7 @@ import msgspec
 from halyard.machine import Peak
 from halyard.records.conditions import Conditions, Waited
 from halyard.records.record import Document, Error, Record
-from halyard.records.run import Device, DeviceMemory, Model, Node, Timings
+from halyard.records.run import Device, DeviceMemory, Model, Node, NotCompared, Timings
 from halyard.records.sustained import Sustained
 
 
@@ -187,4 +187,5 @@ class Bench(Document, frozen=True, kw_only=True):
     ok: bool
     complete: bool
     results: list[Result]
+    not_compared: list[NotCompared] = msgspec.field(default_factory=list)
     skipped: list[Skipped]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from halyard.records.record import Document, Error, Record
-from halyard.records.run import Model
+from halyard.records.run import Model, NotCompared
 
 
 class Side(Record, frozen=True, kw_only=True):
@@ -83,5 +83,6 @@ class Compare(Document, frozen=True, kw_only=True):
     b: Side
     ok: bool
     problems: list[str]
+    not_compared: list[NotCompared] = msgspec.field(default_factory=list)
     input_sets: list[InputSet]
     layers: Layers | None

@@ -95,6 +95,13 @@ class OutputAgreement(Record, frozen=True, kw_only=True):
     largest: float | None = None
 
 
+class NotCompared(Record, frozen=True, kw_only=True):
+    """That nobody can tell whether it is right, and why."""
+
+    what: str
+    reason: str
+
+
 class Agreement(Record, frozen=True, kw_only=True):
     with_: str = msgspec.field(name="with")
     outputs: list[OutputAgreement]
@@ -186,6 +193,7 @@ class Run(Document, frozen=True, kw_only=True):
     status: str
     message: str
     agreement: Agreement | None
+    not_compared: list[NotCompared] = msgspec.field(default_factory=list)
     prepare_ms: float
     waited: Waited | None = None
     conditions: Conditions | None = None
