@@ -67,6 +67,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Of a Dask scheduler: the devices are those of its workers' machines; DEVICE@WORKER says "
     "whose.",
 )
+@click.option(
+    "--dask-plain",
+    is_flag=True,
+    help="Speak with a scheduler and workers of other machines without TLS: who is on the network "
+    "between can run code on both ends.",
+)
 @click.option("--goldens", multiple=True, type=_EXISTING, help="Golden cases: a folder or a file.")
 @click.option("--specs", multiple=True, type=_EXISTING, help="Specs: a folder or a file.")
 @click.option(
@@ -110,6 +116,7 @@ def conformance(
     name: str,
     shard: bool,
     dask: str | None,
+    dask_plain: bool,
     goldens: tuple[Path, ...],
     specs: tuple[Path, ...],
     hal: str | None,
@@ -148,6 +155,8 @@ def conformance(
             raise ConfigError("--backends is for a service that is started here, not --instance")
         check_instance(instance, "--instance")
     if dask is None:
+        if dask_plain:
+            raise ConfigError("--dask-plain is about --dask ADDRESS, which is not there")
         check_here(targets)
     if not (files or goldens or specs):
         raise ConfigError("name cases: FILEs, --goldens or --specs")
@@ -164,7 +173,7 @@ def conformance(
         raise (HalyardError if problems else ConfigError)("no case is left to run")
     settings = RunSettings(seconds_per_case=timeout, jobs=jobs)
     if len(targets) > 1 or dask is not None:
-        several = Several(targets, versions, chosen_backends, instance, settings, dask)
+        several = Several(targets, versions, chosen_backends, instance, settings, dask, dask_plain)
         plan = several.plan(wanted)
         if last_failed:
             failed = frozenset().union(*(History(target.name).failed() for target in targets))

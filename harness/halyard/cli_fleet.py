@@ -72,6 +72,7 @@ class Several:
     instance: str | None
     settings: RunSettings
     dask: str | None
+    dask_plain: bool = False
 
     def plan(self, cases: Sequence[Case]) -> Plan:
         """The cases that all of the devices can carry: every one of them may have to."""
@@ -96,7 +97,7 @@ class Several:
         # Its package is there only where it is wanted.
         from halyard.conformance.dask_lanes import Cluster
 
-        cluster = stack.enter_context(Cluster(self.dask))
+        cluster = stack.enter_context(Cluster(self.dask, plain=self.dask_plain))
         workers = [target.worker for target in self.targets]
         return list(cluster.lanes(posts, workers))
 

@@ -25,7 +25,7 @@ from halyard.conformance.outcome import Outcome, Status
 from halyard.conformance.plan import Planned
 from halyard.conformance.pool import Pool
 from halyard.devices.config import DeviceConfig
-from halyard.errors import ConfigError, DeviceUnreachable
+from halyard.errors import ConfigError, DeviceUnreachable, HalyardError
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.conformance import Conformance
 from tests.harness.test_golden_cases import addition
@@ -331,6 +331,7 @@ def test_a_device_that_drops_out_is_told_and_all_is_run(
         ("--device", "one.yaml,one.yaml"),
         ("--device", "one.yaml@there"),
         ("--device", "vm:1,vm:a b"),
+        ("--device", "host", "--dask-plain"),
     ],
     ids=" ".join,
 )
@@ -385,6 +386,82 @@ def test_a_worker_that_there_is_not_is_named(invoke: Invoke, goldens: Path, clus
     result = invoke("--goldens", goldens, "--hal", "1.3", *words)
     assert result.exit_code == 1
     assert "there is no worker nowhere; there are 0, 1" in result.output
+
+
+@pytest.mark.parametrize(
+    ("address", "exposed"),
+    [
+        ("tcp://127.0.0.1:8786", False),
+        ("localhost:8786", False),
+        ("tcp://[::1]:8786", False),
+        ("inproc://192.168.1.5/77/1", False),
+        ("tls://10.0.0.5:8786", False),
+        ("wss://lab.example:443", False),
+        ("tcp://10.0.0.5:8786", True),
+        ("lab:8786", True),
+        ("ws://lab.example:80", True),
+        ("ucx://10.0.0.5:8786", True),
+        ("tcp://localhost.example:8786", True),
+        ("tcp://127.0.0.1.example:8786", True),
+        ("tcp://127.0.0.1@10.0.0.5:8786", True),
+        ("tcp://[", True),
+    ],
+)
+def test_what_a_network_can_read_is_known(address: str, exposed: bool) -> None:
+    assert dask_lanes.is_exposed(address) == exposed
+
+
+def test_a_scheduler_elsewhere_without_tls_is_refused(
+    invoke: Invoke, goldens: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    class Distributed:
+        @staticmethod
+        def Client(address: str, timeout: float) -> None:  # noqa: N802
+            asked.append(address)
+            raise OSError("nobody is there")
+
+    monkeypatch.setitem(sys.modules, "distributed", Distributed)
+    words = ("--goldens", goldens, "--hal", "1.3", "--dask", "tcp://192.0.2.1:8786")
+    result = invoke(*words)
+    assert result.exit_code == 1
+    assert "the Dask scheduler tcp://192.0.2.1:8786 is on another machine" in result.output
+    assert "--dask-plain" in result.output
+    assert asked == []
+    result = invoke(*words, "--dask-plain")
+    assert "no Dask scheduler answers at tcp://192.0.2.1:8786 (nobody is there)" in result.output
+    assert asked == ["tcp://192.0.2.1:8786"]
+
+
+def test_a_worker_elsewhere_without_tls_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Distributed:
+        class Client:
+            def __init__(self, address: str, timeout: float) -> None: ...
+
+            def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+                return {"workers": {"tcp://127.0.0.1:1": {}, "tcp://192.0.2.7:2": {}}}
+
+            def close(self) -> None: ...
+
+    monkeypatch.setitem(sys.modules, "distributed", Distributed)
+    posts = [Post("host", DeviceConfig(kind="host"))]
+    with (
+        dask_lanes.Cluster("localhost:8786") as cluster,
+        pytest.raises(HalyardError, match=r"the Dask worker tcp://192.0.2.7:2 is on another mach"),
+    ):
+        list(cluster.lanes(posts, [""]))
+    with dask_lanes.Cluster("localhost:8786", plain=True) as cluster:
+        assert len(list(cluster.lanes(posts, [""]))) == 1
+
+
+def test_tls_without_certificates_is_an_error_and_no_traceback(
+    invoke: Invoke, goldens: Path
+) -> None:
+    pytest.importorskip("distributed")
+    result = invoke("--goldens", goldens, "--hal", "1.3", "--dask", "tls://127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "no Dask scheduler answers at tls://127.0.0.1:1" in result.output
 
 
 def test_without_the_package_dask_says_what_to_install(

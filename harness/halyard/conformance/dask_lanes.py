@@ -5,12 +5,14 @@ there and their outcomes come back. Needs the extra `cluster`, here and on the w
 from __future__ import annotations
 
 import io
+import ipaddress
 import pickle
 import secrets
 from collections.abc import Callable, Generator, Iterator, Sequence
 from importlib import import_module
 from itertools import cycle
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from google.protobuf.message import Message
 
@@ -27,6 +29,30 @@ _TIMEOUT = 30.0
 _LOOK = 5.0
 # Cases at a time: outcomes come back when all of them are there.
 _AT_ONCE = 64
+# Dask's protocols that know who is at the other end, and the one that leaves no process.
+_SAFE = frozenset({"tls", "wss", "inproc"})
+
+
+def is_exposed(address: str) -> bool:
+    """Whether others on a network can read what goes to a scheduler or a worker, and answer in its
+    place: Dask's messages are pickles, so that whoever answers runs code here."""
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        if parts.scheme in _SAFE or parts.hostname == "localhost":
+            return False
+        return not ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        # A name, or nothing that there is.
+        return True
+
+
+def _refusal(what: str) -> HalyardError:
+    return HalyardError(
+        f"{what} is on another machine and speaks without TLS: whoever is on the network between "
+        "could read and change what is sent, and run code on both ends. Start the cluster with "
+        "tls:// (dask scheduler --protocol tls --tls-ca-file ...; Dask's configuration names the "
+        "certificates here), or say --dask-plain where that network is trusted"
+    )
 
 
 class Station:
@@ -56,9 +82,12 @@ class Station:
 
 
 class Cluster:
-    """A scheduler with its workers. HalyardError where none answers."""
+    """A scheduler with its workers. HalyardError where none answers, and where it or a worker is
+    exposed to a network, unless `plain` says that this is meant."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, plain: bool = False) -> None:
+        if is_exposed(address) and not plain:
+            raise _refusal(f"the Dask scheduler {address}")
         try:
             distributed: Any = import_module("distributed")
         except ImportError as error:
@@ -68,12 +97,14 @@ class Cluster:
             ) from error
         try:
             self._client: Any = distributed.Client(address, timeout=_TIMEOUT)
-        except (OSError, ValueError) as error:
+        # A TypeError where there are no certificates for TLS.
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise HalyardError(
                 f"no Dask scheduler answers at {address} ({error}): start one (dask scheduler), "
                 "and on each machine with devices a worker (dask worker ADDRESS --nthreads 1)"
             ) from error
         self._address = address
+        self._plain = plain
 
     def __enter__(self) -> Self:
         return self
@@ -87,6 +118,9 @@ class Cluster:
         there: dict[str, dict[str, Any]] = self._client.scheduler_info(n_workers=-1)["workers"]
         if not there:
             raise HalyardError(f"the Dask scheduler at {self._address} has no workers")
+        exposed = [each for each in there if is_exposed(each)]
+        if exposed and not self._plain:
+            raise _refusal(f"the Dask worker {exposed[0]}")
         serials = self._client.run(_serials) if any(map(_is_usb, posts)) else {}
         turns = cycle(there)
         for post, name in zip(posts, wanted, strict=True):
