@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "tests/engine/gpu_acc/on_device.h"
@@ -158,6 +159,23 @@ TEST(GpuAccMoving, ResizesAsTheReference) {
                         << toString(NodeDescriptor(node)) << " of " << x.toString();
             }
         }
+    }
+}
+
+// Where each row comes from is memory that no budget counts.
+TEST(GpuAccMoving, ResizesToNoMoreRowsThanAPictureHas) {
+    HALYARD_NEEDS_DEVICE();
+    constexpr int32_t kMost = 1 << 20;
+    const Values x = ref_test::floats({1, 1, 1, 1}, {1});
+    const auto refused = [&](int32_t height, int32_t width) {
+        const Resize node = {
+                .function = Resize::Function::NEAREST, .height = height, .width = width};
+        return std::string(evaluateOnDevice(node, {x}, {x.type}, {}).status().message());
+    };
+    EXPECT_EQ(refused(kMost, 1), "");
+    EXPECT_EQ(refused(1, kMost), "");
+    for (const std::string& refusal : {refused(kMost + 1, 1), refused(1, kMost + 1)}) {
+        EXPECT_TRUE(refusal.ends_with("resizes to at most 1048576 rows and columns")) << refusal;
     }
 }
 
