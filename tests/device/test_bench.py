@@ -6,8 +6,11 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from halyard.devices import VirtualDevice
 from tests.device.test_commands import command, halyard, left_over
+from tests.harness.tflite_file import GraphFile
 
 SMALL = ("bench", "--models", "small_classifier", "--size", "16", "--width", "0.35")
 ONE = (*SMALL, "--types", "float32", "--threads", "1")
@@ -68,6 +71,33 @@ def test_two_services_take_turns(device: VirtualDevice, tmp_path: Path) -> None:
     for side in (pair["a"], pair["b"]):
         assert side["result"]["engines"]["halyard"]["runs"] == 6
     assert "of A's time (95 %: " in done.stdout
+
+
+def test_parts_of_a_model_have_one_service_and_the_host(
+    device: VirtualDevice, tmp_path: Path
+) -> None:
+    """A COS, which NNAPI has not, between two TANH."""
+    pytest.importorskip("ai_edge_litert")
+    graph = GraphFile()
+    source = graph.input((2, 8))
+    before, between, last = (graph.tensor((2, 8)) for _ in range(3))
+    graph.add("TANH", [source], [before])
+    graph.add("COS", [before], [between])
+    graph.add("TANH", [between], [last])
+    model, path = tmp_path / "parts.tflite", tmp_path / "bench.json"
+    model.write_bytes(graph.content(last))
+    there = left_over(device)
+    words = ("bench", str(model), "--threads", "1", "--runs", "4", "--json", str(path))
+    done = halyard(device, *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [result] = json.loads(path.read_text())["results"]
+    ours = result["engines"]["halyard"]
+    assert (result["parts"], result["host_parts"]) == (3, 1)
+    assert ours["runs"] == ours["host_timings_ms"]["count"] == 4
+    assert 0 < ours["host_share"] < 1
+    assert ours["agreement"] is not None
+    assert left_over(device) == there
+    assert runners(device) == 0
 
 
 def test_an_interrupted_benchmark_leaves_nothing_on_the_device(

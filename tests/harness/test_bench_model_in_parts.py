@@ -349,6 +349,25 @@ def test_a_warm_up_is_as_long_as_it_is_to_be(
     assert len(fixed[0].series(stretch)) == count
 
 
+def test_the_whole_holds_and_prepares_what_its_parts_do(tmp_path: Path, site: Site) -> None:
+    engine = site.engine(DriverOptions())
+    with (
+        Workload.of_subject(FileSubject(file_of(tmp_path))) as work,
+        engine.prepare(work) as process,
+    ):
+        whole = process.prepared()
+        assert isinstance(process, ServedParts)
+        said = [held.said for held in process._held]
+    assert len(said) == 3
+    assert all(each.memory.peak_rss_bytes > each.memory.base_rss_bytes > 0 for each in said)
+    assert whole.memory.peak_rss_bytes == sum(each.memory.peak_rss_bytes for each in said)
+    assert whole.memory.base_rss_bytes == sum(each.memory.base_rss_bytes for each in said)
+    assert whole.prepare_ns == sum(each.prepare_ns for each in said)
+    first = [each.examples[0].timings[0].wall_ns for each in said]
+    assert whole.examples[0].timings[0].wall_ns == sum(first)
+    assert all(first)
+
+
 def test_the_hosts_parts_have_as_many_threads_as_ours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Site
 ) -> None:
