@@ -347,6 +347,34 @@ TEST_F(AidlDevices, ComputeAnExecutionAgainAndAgain) {
             {.waitFor = {}, .deadlineNs = -1, .durationNs = -1});
     ASSERT_TRUE(fenced.ok()) << fenced.status().toString();
     EXPECT_FALSE(isNull(fenced->results.result.callback));
+    for (const auto& [deadline, duration] : {std::pair(-2, -1), std::pair(-1, -2)}) {
+        EXPECT_EQ(execution
+                          ->call<nn::IExecution::ExecuteFenced>(
+                                  {.waitFor = {}, .deadlineNs = deadline, .durationNs = duration})
+                          .status()
+                          .code(),
+                  StatusCode::INVALID_ARGUMENT);
+    }
+}
+
+TEST_F(AidlDevices, AllocateNothingForNumbersThatMeanNothing) {
+    static_cast<void>(prepared());
+    using Allocate = nn::IDevice::Allocate;
+    Allocate::Arguments arguments;
+    arguments.preparedModels.push_back({.preparedModel = ObjectRef(mModel)});
+    arguments.inputRoles.push_back({.modelIndex = 0, .ioIndex = 0, .probability = 1.0F});
+    const auto codeOf = [&](const Allocate::Arguments& asked) {
+        return mDevice->call<Allocate>(asked).status().code();
+    };
+    Allocate::Arguments wrong = arguments;
+    wrong.desc.dimensions = {-1};
+    EXPECT_EQ(codeOf(wrong), StatusCode::INVALID_ARGUMENT);
+    wrong = arguments;
+    wrong.inputRoles[0].modelIndex = -1;
+    EXPECT_EQ(codeOf(wrong), StatusCode::INVALID_ARGUMENT);
+    wrong = arguments;
+    wrong.inputRoles[0].ioIndex = -1;
+    EXPECT_EQ(codeOf(wrong), StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(AidlDevices, TakeExecutionsOfAsManyArgumentsAsTheModelHas) {
