@@ -136,15 +136,19 @@ def _record(
 
 
 def _changes(changes: Sequence[Step]) -> list[Change]:
-    return [Change(what=each.word, target=each.item.target) for each in changes]
+    return [Change(what=each.word, target=each.target) for each in changes]
+
+
+def _files(changes: Sequence[Step]) -> str:
+    return counted(sum(change.word != "make" for change in changes), "file")
 
 
 def _tell(terminal: Terminal, deployment: Deployment, payload: Payload, name: str) -> Record:
     changes = deployment.changes(payload)
     for change in changes:
-        terminal.line(f"would {change.word} {change.item.target}")
+        terminal.line(f"would {change.word} {change.target}")
     if not changes:
-        terminal.line("all files are there as they have to be")
+        terminal.line("all is there as it has to be")
     boot = deployment.needs_boot(changes)
     after = "after the next boot" if boot else "then"
     terminal.line(f"{after} would start {' '.join(payload.words)}")
@@ -177,7 +181,7 @@ def _deploy(terminal: Terminal, deployment: Deployment, payload: Payload, name: 
         deployment.deploy(payload, changes)
         if deployment.needs_boot(changes):
             terminal.line(
-                f"{name}: {counted(len(changes), 'file')} put in place. "
+                f"{name}: {_files(changes)} put in place. "
                 "Android reads them when it boots: adb reboot, and then "
                 f"halyard deploy --device {name} once more"
             )
@@ -195,6 +199,6 @@ def _deploy(terminal: Terminal, deployment: Deployment, payload: Payload, name: 
     if not document.ok:
         terminal.line(f"{name}: it does not run: halyard doctor --device {name} says more")
         return document
-    done = f"{counted(len(changes), 'file')} put there" if changes else "nothing to do"
+    done = f"{_files(changes)} put there" if changes else "nothing to do"
     terminal.line(f"{name}: {payload.instance} runs ({done})")
     return document

@@ -25,6 +25,7 @@ INSTANCE = "deployed"
 PROGRAM = f"{places.PROGRAM_FOLDER}/{native.AIDL_SERVICE}"
 SCRIPT = f"{places.SCRIPT_FOLDER}/{native.AIDL_SERVICE}.rc"
 FRAGMENT = f"{places.FRAGMENT_FOLDER}/{native.AIDL_SERVICE}.xml"
+OWN = "/data/vendor/halyard"
 ARM64 = r"\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000\267\000"
 
 
@@ -67,6 +68,7 @@ def deployed(device: VirtualDevice, before: str) -> Iterator[VirtualDevice]:
     assert done.returncode == 0, done.stdout + done.stderr
     assert image(device) == before
     assert device.shell(f"[ -e {places.DEPLOYMENT} ]").exit_code != 0
+    assert device.shell(f"[ -e {OWN} ]").exit_code != 0
     assert registered(list_services(device), INSTANCE) == []
 
 
@@ -91,6 +93,12 @@ def test_a_service_that_is_deployed_is_registered_and_outlives_the_command(
     assert "nothing keeps the driver from being there" in done.stdout
     document = json.loads((tmp_path / "doctor.json").read_text())
     assert (document["ok"], document["problems"], document["instance"]) == (True, 0, INSTANCE)
+
+
+def test_the_service_has_its_key_from_its_first_start_on(deployed: VirtualDevice) -> None:
+    said = deployed.shell(f"stat -c '%a %u %g %n' {OWN} {OWN}/*").check().stdout.splitlines()
+    # Of root, as which it runs where no init starts it.
+    assert said == [f"700 0 0 {OWN}", f"600 0 0 {OWN}/compilation_cache.key"]
 
 
 def test_deploying_again_leaves_the_process_as_it_is(deployed: VirtualDevice) -> None:

@@ -11,50 +11,35 @@ import pytest
 from click.testing import CliRunner
 from msgspec import structs
 
-from halyard import cli, cli_deploy, native, records
+from halyard import cli, cli_deploy, records
 from halyard.deploy import ground
 from halyard.deploy.deployment import Deployment
-from halyard.deploy.payload import Payload, for_own_folder, for_vendor, wires_of
+from halyard.deploy.payload import for_own_folder, for_vendor, wires_of
 from halyard.devices.device import WORK_FOLDER, Wire
 from halyard.devices.owner import Owner
 from halyard.doctor import init_script, places
 from halyard.errors import DeviceUnreachable, HalyardError
 from halyard.records.made import Change
 from halyard.records.made import Deployment as Record
+from tests.harness.deployments import (
+    OTHER_FRAGMENT,
+    OWN,
+    PROGRAM,
+    SCRIPT,
+    Tree,
+    deploy,
+    kept,
+    lay_programs,
+    phone_at,
+    tree,
+    undo,
+)
 from tests.harness.fake_phone import FakePhone
-
-PROGRAM = f"{places.PROGRAM_FOLDER}/{native.AIDL_SERVICE}"
-SCRIPT = f"{places.SCRIPT_FOLDER}/{native.AIDL_SERVICE}.rc"
-FRAGMENT = f"{places.FRAGMENT_FOLDER}/{native.AIDL_SERVICE}.xml"
-OTHER_FRAGMENT = f"{places.FRAGMENT_FOLDER}/{native.SERVICE}.xml"
-
-Tree = dict[str, tuple[int, int, bytes]]
 
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "native"
-    folder.mkdir()
-    (folder / native.SERVICE).write_text("the new program")
-    monkeypatch.setenv("HALYARD_NATIVE_DIR", str(folder))
-
-
-def phone_at(folder: Path) -> FakePhone:
-    """One with Android's init and a driver in its image: another program, linked by a second name,
-    and a fragment for HIDL. It has no folder for scripts."""
-    phone = FakePhone(folder)
-    phone.set(init__svc__logd="running", ro__build__version__sdk="34")
-    phone.file(f"{places.PROGRAM_FOLDER}/{native.SERVICE}", "the old program", 0o751)
-    phone.path(PROGRAM).symlink_to(native.SERVICE)
-    phone.file(OTHER_FRAGMENT, "<manifest/>", 0o640)
-    phone.file("/proc/mounts", "none / ext4 rw 0 0\n")
-    phone.file("/proc/uptime", "400.00 800.00\n")
-    # Takes too long for a test.
-    phone.tool("sync", "exit 0")
-    old = 1_600_000_000
-    for path in phone.path("/vendor").rglob("*"):
-        os.utime(path, (old, old), follow_symlinks=False)
-    return phone
+    lay_programs(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -62,50 +47,11 @@ def phone(tmp_path: Path, programs: None) -> FakePhone:
     return phone_at(tmp_path / "phone")
 
 
-def tree(phone: FakePhone) -> Tree:
-    """Every file of the image: its mode, its time, what it holds or leads to; and folders."""
-    found: Tree = {}
-    for path in sorted(phone.path("/vendor").rglob("*")):
-        status = path.lstat()
-        name = str(path.relative_to(phone.root))
-        if path.is_symlink():
-            found[name] = (status.st_mode, int(status.st_mtime), str(path.readlink()).encode())
-        elif path.is_file():
-            found[name] = (status.st_mode, int(status.st_mtime), path.read_bytes())
-        else:
-            found[name] = (status.st_mode, 0, b"")
-    return found
-
-
-def payload(instance: str = "halyard-default") -> Payload:
-    return for_vendor("x86_64", instance, (Wire.AIDL,), ())
-
-
-def deploy(phone: FakePhone, instance: str = "halyard-default") -> int:
-    """How many files were changed."""
-    deployment = Deployment(phone, "PHONE7", instance, lambda _: None)
-    changes = deployment.changes(payload(instance))
-    deployment.deploy(payload(instance), changes)
-    return len(changes)
-
-
-def kept(phone: FakePhone, name: str, text: str) -> None:
-    """A file in root's own folder."""
-    phone.file(f"{places.DEPLOYMENT}/{name}", text)
-    phone.path(places.DEPLOYMENT).chmod(0o700)
-
-
-def undo(phone: FakePhone) -> None:
-    deployment = Deployment(phone, "PHONE7", "halyard-default", lambda _: None)
-    if deployment.is_there:
-        deployment.undo()
-
-
 # ---- what is put there --------------------------------------------------------------------------
 
 
 def test_the_program_its_script_and_its_fragment_are_put_in_place(phone: FakePhone) -> None:
-    assert deploy(phone) == 4
+    assert deploy(phone) == 5
     assert phone.path(PROGRAM).read_text() == "the new program"
     assert not phone.path(PROGRAM).is_symlink()
     assert phone.path(PROGRAM).stat().st_mode & 0o777 == 0o755
@@ -384,7 +330,7 @@ def test_two_deployments_at_a_time_are_refused(phone: FakePhone) -> None:
 def test_what_a_dead_deployment_holds_is_taken_over(phone: FakePhone) -> None:
     here = Owner.here()
     kept(phone, "owner", f"{here.place} {here.boot} {here.pid} 1")
-    assert deploy(phone) == 4
+    assert deploy(phone) == 5
 
 
 def test_without_root_nothing_is_done(phone: FakePhone) -> None:
@@ -452,6 +398,7 @@ def test_the_work_folder_takes_the_program_alone(phone: FakePhone) -> None:
     assert phone.path(made.items[0].target).read_text() == "the new program"
     assert made.words[0] == made.items[0].target
     assert tree(phone) == before
+    assert not phone.path(OWN).exists()
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -487,6 +434,7 @@ def test_what_would_be_done_is_written_as_what_is(
     assert (done.action, done.needs_boot, done.ok, done.findings) == ("deploy", True, True, [])
     assert Change(what="replace", target=PROGRAM) in done.changes
     assert Change(what="put", target=SCRIPT) in done.changes
+    assert Change(what="make", target=OWN) in done.changes
 
 
 def test_what_is_taken_back_is_written(told: Callable[..., Record], phone: FakePhone) -> None:

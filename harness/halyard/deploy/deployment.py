@@ -19,7 +19,7 @@ from halyard.doctor import places
 from halyard.doctor.checks import Check
 from halyard.doctor.examination import checked
 from halyard.doctor.finding import Finding, Verdict
-from halyard.doctor.init_script import parse
+from halyard.doctor.init_script import MadeFolder, parse
 from halyard.doctor.patient import Patient
 from halyard.doctor.process import process
 from halyard.doctor.registration import registration
@@ -38,10 +38,14 @@ _STOP_TIMEOUT = 10.0
 
 @dataclass(frozen=True)
 class Change:
-    """What has to be done for an item, in a word: put, replace, remove."""
+    """What has to be done for an item, in a word: put, replace, remove; make of a folder."""
 
     word: str
-    item: Item
+    item: Item | MadeFolder
+
+    @property
+    def target(self) -> str:
+        return self.item.target if isinstance(self.item, Item) else self.item.path
 
 
 class Deployment:
@@ -94,12 +98,22 @@ class Deployment:
             if there.get(item.target) != wanted:
                 word = "remove" if wanted is None else "replace" if item.target in there else "put"
                 found.append(Change(word, item))
+        return [*found, *(Change("make", each) for each in self._missing(payload.folders))]
+
+    def _missing(self, folders: Sequence[MadeFolder]) -> list[MadeFolder]:
+        """Those that init would make. Below what is not there itself it makes none."""
+        found = []
+        for each in folders:
+            path = shlex.quote(each.path)
+            above = shlex.quote(str(PurePosixPath(each.path).parent))
+            if self._root.shell(f"[ -d {above} ] && [ ! -e {path} ]").exit_code == 0:
+                found.append(each)
         return found
 
     def needs_boot(self, changes: Sequence[Change]) -> bool:
         """Whether they take effect when Android's init starts again."""
         return self._patient.has_init and any(
-            change.item.target.startswith("/vendor/etc/") for change in changes
+            change.target.startswith("/vendor/etc/") for change in changes
         )
 
     def deploy(self, payload: Payload, changes: Sequence[Change]) -> None:
@@ -110,9 +124,12 @@ class Deployment:
             if changes or not self._runs(payload):
                 self._stop(payload.service)
             for change in changes:
-                self._tell(f"{change.word} {change.item.target}")
-                self._make(change.item)
-            if any(change.item.target.endswith(".xml") for change in changes):
+                self._tell(f"{change.word} {change.target}")
+                if isinstance(change.item, Item):
+                    self._make(change.item)
+                else:
+                    self._make_own(change.item)
+            if any(change.target.endswith(".xml") for change in changes):
                 self._have_managers_read()
         finally:
             self._release()
@@ -137,7 +154,11 @@ class Deployment:
     def _check_ground(self, changes: Sequence[Change]) -> None:
         """That what is to be changed can be, by a remount where that helps."""
         mounts = self._root.shell("cat /proc/mounts").stdout
-        folders = {str(PurePosixPath(change.item.target).parent) for change in changes}
+        folders = {
+            str(PurePosixPath(change.target).parent)
+            for change in changes
+            if isinstance(change.item, Item)
+        }
         remounted: set[str] = set()
         for folder in sorted(folders):
             mount = ground.mount_of(folder, mounts)
@@ -161,6 +182,19 @@ class Deployment:
         for name in reversed(missing):
             self._journal.note(Entry("folder", name))
             self._journal.run(f"mkdir -p {shlex.quote(name)} && chmod 755 {shlex.quote(name)}")
+
+    def _make_own(self, folder: MadeFolder) -> None:
+        """As init does it at the next boot; where there is no init, for root, as which the service
+        runs then, and which believes no folder of somebody else."""
+        owner = f"{folder.user}:{folder.group}" if self._patient.has_init else "0:0"
+        path, part = shlex.quote(folder.path), shlex.quote(folder.path + PART)
+        self._journal.note(Entry("data", folder.path))
+        # It takes its place whole. Its label follows from its name.
+        self._journal.run(
+            f"rm -rf {part} && mkdir -m {folder.mode:o} {part} && "
+            f"chown {shlex.quote(owner)} {part} && mv {part} {path} && "
+            f"{{ [ ! -e /sys/fs/selinux/enforce ] || restorecon {path} 2>/dev/null || true; }}"
+        )
 
     def _make(self, item: Item) -> None:
         self._journal.keep(item.target)

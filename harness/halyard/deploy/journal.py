@@ -34,14 +34,18 @@ _OWNER = f"{places.DEPLOYMENT}/owner"
 # The end of the name under which a file is written before it takes its place.
 PART = ".halyard-part"
 
-Kind = Literal["file", "folder", "mount", "stopped"]
+Kind = Literal["file", "folder", "data", "mount", "stopped"]
+
+# What the service keeps in its own folder (driver/prepare/cache_key.cc).
+_KEY = "compilation_cache.key"
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """A change.
 
     file: `target` was written or removed; what was there is `backup`, none: nothing. folder: it was
-    made. mount: it was read-only. stopped: init's service ran.
+    made. data: the service's own folder was made, in which it may have put its key. mount: it was
+    read-only. stopped: init's service ran.
     """
 
     kind: Kind
@@ -173,6 +177,10 @@ class Journal:
             case "folder":
                 # What others have put there since stays.
                 self._root.shell(f"rmdir {quoted} 2>/dev/null")
+            case "data":
+                self._root.shell(
+                    f"rm -f {quoted}/{_KEY} {quoted}/{_KEY}.*; rmdir {part} {quoted} 2>/dev/null"
+                )
             case "mount":
                 self._root.shell(f"sync; mount -o ro,remount {quoted}")
             case "stopped":

@@ -12,6 +12,7 @@ from pathlib import Path
 from halyard import native
 from halyard.devices.device import ServiceOptions, Wire
 from halyard.doctor import init_script, manifest, places
+from halyard.doctor.init_script import MadeFolder
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,14 @@ class Item:
 
 @dataclass(frozen=True)
 class Payload:
-    """`words` start the service; `service` is what init calls it, empty where it is not told."""
+    """`words` start the service; `service` is what init calls it, empty where it is not told.
+    `folders` are those that init makes by the script at the next boot."""
 
     items: tuple[Item, ...]
     service: str
     words: tuple[str, ...]
     instance: str
+    folders: tuple[MadeFolder, ...] = ()
 
     @property
     def manifests(self) -> list[Item]:
@@ -71,7 +74,8 @@ def for_vendor(
     configs = native.device_configs()
     script = _script((configs / f"{name}.rc").read_text(), instance, wires, backends)
     fragment = _fragment((configs / f"{name}.xml").read_text(), instance, wires)
-    [service] = init_script.parse(script).services
+    parsed = init_script.parse(script)
+    [service] = parsed.services
     return Payload(
         items=(
             Item(
@@ -89,6 +93,7 @@ def for_vendor(
         service=service.name,
         words=tuple(service.words),
         instance=instance,
+        folders=tuple(parsed.folders),
     )
 
 

@@ -86,9 +86,20 @@ class ServiceSection:
         return found
 
 
+@dataclass(frozen=True)
+class MadeFolder:
+    """What init makes by `mkdir PATH MODE USER GROUP` when the device boots."""
+
+    path: str
+    mode: int
+    user: str
+    group: str
+
+
 @dataclass
 class Script:
     services: list[ServiceSection] = field(default_factory=list)
+    folders: list[MadeFolder] = field(default_factory=list)
     errors: list[tuple[int, str]] = field(default_factory=list)  # lines, and what is wrong
 
 
@@ -115,7 +126,10 @@ def parse(text: str) -> Script:
                 script.services.append(section)
         elif not in_section:
             script.errors.append((number, f"{words[0]!r} stands in no section"))
-        elif section is not None:
+        elif section is None:
+            if words[0] == "mkdir" and len(words) == 5 and re.fullmatch("0?[0-7]{3}", words[2]):
+                script.folders.append(MadeFolder(words[1], int(words[2], 8), words[3], words[4]))
+        else:
             if words[0] not in _OPTIONS:
                 script.errors.append((number, f"{words[0]!r} is no option of a service"))
             section.options.setdefault(words[0], []).append(words[1:])

@@ -55,8 +55,8 @@ class Transfer(Document, frozen=True, kw_only=True):
 
 
 class Change(Record, frozen=True, kw_only=True):
-    """`what`: put, replace or remove of a deployment; of one that is taken back, what kind of thing
-    is."""
+    """`what`: put, replace or remove of a deployment, or make of a folder; of one that is taken
+    back, what kind of thing is."""
 
     what: str
     target: str
