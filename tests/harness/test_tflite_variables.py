@@ -182,3 +182,16 @@ def test_variables_of_a_branch_are_told(tmp_path: Path) -> None:
     graph.add("READ_VARIABLE", [_handle(graph, "v")], [before], "ReadVariableOptions")
     graph.add("ADD", [before, output], [total], "AddOptions")
     assert _note(graph.model(total), tmp_path).endswith("its subgraph 1 has variables, too")
+
+
+def test_a_first_value_that_is_computed_is_told(tmp_path: Path) -> None:
+    graph, first = GraphFile(), GraphFile()
+    given = first.input((1,))
+    first.add("ASSIGN_VARIABLE", [_handle(first, "v"), given], [], "AssignVariableOptions")
+    number = graph.subgraph(first)
+    graph.add("CALL_ONCE", [], [], "CallOnceOptions", initSubgraphIndex=number)
+    source, before, output = graph.input((1,)), graph.tensor((1,)), graph.tensor((1,))
+    graph.add("READ_VARIABLE", [_handle(graph, "v")], [before], "ReadVariableOptions")
+    graph.add("ADD", [source, before], [output], "AddOptions")
+    wanted = "its subgraph 1 assigns what is computed"
+    assert _note(graph.model(output), tmp_path).endswith(wanted)

@@ -206,10 +206,6 @@ class Mapper:
                 values = np.full(kind.dimensions, kind.zero_point, tensor.dtype)
             if values is not None:
                 self.operands[index] = self.constant(tensor.name, kind, values)
-            elif tensor.data is not None:
-                raise NotExpressible(
-                    f"the constant {tensor.shown!r} is stored as NNAPI has no word for"
-                )
             else:
                 self.operands[index] = self.builder.input(tensor.name, kind)
         return self.operands[index]

@@ -19,8 +19,6 @@ def pool(operation: int) -> Handler:
     def handler(mapper: Mapper, operator: Operator) -> None:
         given = options(operator, schema.Pool2DOptionsT)
         sizes = given.strideW, given.strideH, given.filterWidth, given.filterHeight
-        if min(sizes) < 1:
-            raise NotExpressible(f"its strides and window are {sizes}")
         builder = mapper.builder
         inputs = [
             mapper.operand(mapper.input(operator, 0)),
