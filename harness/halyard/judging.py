@@ -56,17 +56,19 @@ _MOVING = frozenset(
 
 @dataclass(frozen=True)
 class Steps:
-    """`count` steps of `size`, in real values, that a float output may be off by: it was computed
-    from 8-bit values, of which the last ones are as far apart. `is_moved`: by nothing but moving
-    them; else a step of the whole range stands for what the computation made of theirs."""
+    """That a float output may be off by: it was computed from 8-bit values, of which the last ones
+    are `size` apart, in real values. Where they were moved and nothing else it may be as many steps
+    off as they, `count`; else one step of the whole range stands for what became of a step."""
 
     count: int
-    size: float = 0.0
-    is_moved: bool = False
+    size: float
+    is_moved: bool
 
     def limit(self, difference: Difference) -> float:
-        size = self.size if self.is_moved else max(self.size, difference.largest / 255)
-        return self.count * size
+        most = MAX_SPREAD * difference.largest
+        if self.is_moved:
+            return max(self.size, min(self.count * self.size, most))
+        return min(max(self.size, difference.largest / 255), most)
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def _float_verdict(
     why = ""
     if steps is not None and steps.limit(difference) > allowed:
         allowed = steps.limit(difference)
-        why = f", {_counted(steps.count)} of the 8-bit values that it is computed from"
+        why = ", what a step of the 8-bit values comes to that it is computed from"
         if error <= allowed:
             return Judgement(notes=[f"{name} is off by {error:.3g}: within {allowed:.3g}{why}"])
     most = MAX_SPREAD * max(1.0, difference.largest)
@@ -219,7 +221,8 @@ def _last_steps(model: pb.Model, output: int, count: int) -> Steps | None:
             if index in seen or index not in makers:
                 continue
             seen.add(index)
-            if main.operands[index].scale:
+            # What is moved is as exact as before: a row of a table has no step of its own.
+            if main.operands[index].scale and makers[index].type not in _MOVING:
                 size = max(size, main.operands[index].scale)
             else:
                 waiting.append(index)

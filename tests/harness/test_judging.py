@@ -71,7 +71,33 @@ def test_floats_that_are_computed_from_8_bits_may_be_off_by_a_step_of_their_rang
     [steps] = Rules.of(quantized_model([pb.OPERATION_TYPE_TANH])).behind
     assert steps == Steps(1, 0.5, is_moved=False)
     assert steps.limit(replace(OFF, largest=255.0)) == 1.0
-    assert steps.limit(replace(OFF, largest=1.0)) == 0.5
+    assert steps.limit(replace(OFF, largest=10.0)) == 0.5
+    assert steps.limit(replace(OFF, largest=1.0)) == 0.1, "no more than a tenth"
+
+
+def test_several_steps_are_no_more_than_a_tenth_and_one_is() -> None:
+    several = Steps(16, 0.5, is_moved=True)
+    for largest, limit in ((1000.0, 8.0), (50.0, 5.0), (1.0, 0.5)):
+        assert several.limit(replace(OFF, largest=largest)) == limit
+
+
+def test_rows_of_a_table_of_8_bits_have_no_steps() -> None:
+    builder = ModelBuilder("m")
+    bytes_ = TensorType(pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM, (4, 4), 2.0, 128)
+    table = builder.constant("table", bytes_, np.zeros((4, 4), np.uint8))
+    row = builder.operation(
+        pb.OPERATION_TYPE_GATHER,
+        [
+            table,
+            builder.int32(0),
+            builder.input("i", TensorType(pb.OPERAND_TYPE_TENSOR_INT32, (1,))),
+        ],
+        "row",
+        replace(bytes_, dimensions=(1, 4)),
+    )
+    floats = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (1, 4))
+    y = builder.operation(pb.OPERATION_TYPE_DEQUANTIZE, [row], "y", floats)
+    assert Rules.of(RunnableModel.of(builder.build([y]))).behind == [None]
 
 
 def test_floats_behind_floats_have_no_steps() -> None:
@@ -108,7 +134,7 @@ def test_steps_decide_before_the_reference_is_asked_and_say_so() -> None:
     said = judge(rules(FLOATS, behind=Steps(1, 1.0, True)), [OFF], "LiteRT", asked.spread)
     assert said.problems == []
     assert said.notes == [
-        "y is off by 1: within 1, 1 step of the 8-bit values that it is computed from"
+        "y is off by 1: within 1, what a step of the 8-bit values comes to that it is computed from"
     ]
     assert asked.times == 0
 

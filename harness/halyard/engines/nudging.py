@@ -14,6 +14,8 @@ from halyard.model import Array
 # Of a weight's elements. Smaller constants may be extents or thresholds, and others for an ulp.
 _LEAST = 16
 _SEED = 0
+# What sums of a layer are off by in another order, as a share of them.
+_SUMS = 2**-20
 # ONNX's operators, and ONNX Runtime's, whose first input is rounded.
 _ROUNDING = (
     "DynamicQuantizeLSTM",
@@ -85,7 +87,7 @@ def _onnx(content: bytes) -> bytes | None:
 
 
 def rounding_otherwise(path: Path, seed: int) -> bytes | None:
-    """The file with all that is rounded to 8 bits while it runs an ulp away, so that what lies
+    """The file with all that is rounded to 8 bits while it runs a little away, so that what lies
     between two steps goes to the other one. None where nothing is, or of another format than ONNX;
     OSError or ValueError where it can't be read."""
     if path.suffix != ".onnx":
@@ -97,16 +99,33 @@ def rounding_otherwise(path: Path, seed: int) -> bytes | None:
     model = parsed(path.read_bytes())
     graph = model.graph
     random = np.random.default_rng(seed)
+
+    def constant(name: str, value: float) -> str:
+        graph.initializer.append(numpy_helper.from_array(np.array(value, np.float32), name))
+        return name
+
+    def moved(value: str, prefix: str) -> str:
+        """Each element on its own: the scale of a dynamic rounding goes with the whole."""
+        places = [f"{prefix}_{place}" for place in ("phase", "sine", "share", "factor", "product")]
+        frequency = constant(f"{prefix}_frequency", random.uniform(1e3, 1e5))
+        share = constant(f"{prefix}_most", _SUMS)
+        one = constant(f"{prefix}_one", 1.0)
+        for kind, inputs, output in (
+            ("Mul", [value, frequency], places[0]),
+            ("Sin", [places[0]], places[1]),
+            ("Mul", [places[1], share], places[2]),
+            ("Add", [places[2], one], places[3]),
+            ("Mul", [value, places[3]], places[4]),
+        ):
+            graph.node.append(helper.make_node(kind, inputs, [output]))
+        return places[4]
+
     computed = {name for node in graph.node for name in node.output}
     nodes = list(graph.node)
     del graph.node[:]
     for number, node in enumerate(nodes):
         if node.op_type in _ROUNDING and node.input[0] in computed:
-            factor, product = f"ulp_{number}", f"ulp_{number}_product"
-            value = np.nextafter(np.float32(1), np.float32(random.integers(0, 2) * 2))
-            graph.initializer.append(numpy_helper.from_array(np.array(value), factor))
-            graph.node.append(helper.make_node("Mul", [node.input[0], factor], [product]))
-            node.input[0] = product
+            node.input[0] = moved(node.input[0], f"nudge_{number}")
         graph.node.append(node)
     return packed(model) if len(graph.node) > len(nodes) else None
 

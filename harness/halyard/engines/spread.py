@@ -22,7 +22,7 @@ from halyard.model.fitting import fitted
 
 INPUTS = "with its inputs an ulp away"
 WEIGHTS = "with its weights an ulp away"
-ROUNDING = "with what it rounds to 8 bits an ulp away"
+ROUNDING = "with what it rounds to 8 bits 2^-20 away"
 KERNELS = "with other kernels, or in another order"
 
 # Most roundings come out the same: one execution may show nothing.
