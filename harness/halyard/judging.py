@@ -101,6 +101,7 @@ class Judgement:
     problems: Sequence[str] = ()
     notes: Sequence[str] = field(default=())
     is_wrong: bool = False
+    silent: Sequence[str] = ()  # of each output of which the reference says nothing, why
 
     @property
     def is_disputed(self) -> bool:
@@ -114,13 +115,15 @@ def judge(
     needed."""
     problems: list[str] = []
     notes: list[str] = []
+    silent: list[str] = []
     is_wrong = False
     for number, difference in enumerate(differences):
         verdict = _verdict(rules, number, difference, reference, spread)
         problems += verdict.problems
         notes += verdict.notes
+        silent += verdict.silent
         is_wrong |= verdict.is_wrong
-    return Judgement(problems, notes, is_wrong)
+    return Judgement(problems, notes, is_wrong, silent)
 
 
 def _verdict(
@@ -153,7 +156,8 @@ def _float_verdict(
     for widest in _widening(spread, number):
         itself = f"{reference} {widest.how} is {widest.error:.3g} from itself"
         if widest.error > most:
-            return Judgement(notes=[f"{name} is off by {error:.3g}, which says nothing: {itself}"])
+            text = f"{name} is off by {error:.3g}, which says nothing: {itself}"
+            return Judgement(notes=[text], silent=[text])
         ample = min(SPREADS * widest.error, most)
         if ample > allowed:
             allowed, why = ample, f": {itself}"

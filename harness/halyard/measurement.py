@@ -15,7 +15,7 @@ from halyard.engines.halyard import HalyardDevice
 from halyard.engines.parts import HOST, PartsRun
 from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.workload import Workload
-from halyard.judging import Rules, judge
+from halyard.judging import Judgement, Rules, judge
 from halyard.machine import Peak
 from halyard.model import Array
 from halyard.profile import NodeTime, node_times
@@ -70,6 +70,7 @@ class Measurement:
     conditions: Conditions | None = None  # of the device, before
     sustained: Sustained | None = None  # what a load made of its pace, if that was asked for
     outputs: Sequence[Array] | None = None  # the device's; None: it gave none
+    silent: Sequence[str] = ()  # why the reference says nothing of outputs
     host: Times | None = None  # of it, what this machine took, of a model that NNAPI runs parts of
 
     @property
@@ -78,11 +79,12 @@ class Measurement:
 
     @property
     def not_compared(self) -> list[run.NotCompared]:
-        """The whole of it, or outputs that have no number on either side. What failed is none of
-        that."""
+        """The whole of it, or outputs that have no number on either side, or of which the reference
+        says nothing. What failed is none of that."""
         if not self.ok:
             return []
         reasons = [each.text() for each in self.differences or () if each.says_nothing]
+        reasons += self.silent
         if self.differences is None:
             reasons = [self.reference.reason or "there is no reference"]
         return [run.NotCompared(what=f"HAL {self.hal}", reason=each) for each in reasons]
@@ -284,7 +286,7 @@ def measured(
     failed, where that is known already."""
     model, asked = subject.runnable, how.engine.driver.backends
     differences = outputs = None
-    notes: list[str] = []
+    judgement = Judgement()
     word = Reference()
     problems = failures(result) if problems is None else list(problems)
     strange = strangers(result.placement, asked)
@@ -296,7 +298,6 @@ def measured(
             differences = compare_all(model, word.outputs, outputs)
             judgement = judge(Rules.of(model), differences, word.name, word.spread)
             problems += judgement.problems
-            notes += judgement.notes
     return Measurement(
         subject=subject,
         device=how.engine.device.serial,
@@ -305,7 +306,8 @@ def measured(
         differences=differences,
         reference=word,
         problems=problems,
-        notes=[*notes, *([] if strange else absent(result.placement, asked))],
+        notes=[*judgement.notes, *([] if strange else absent(result.placement, asked))],
+        silent=judgement.silent,
         peak=how.peak,
         conditions=how.conditions,
         emulated=how.engine.device.is_emulated,

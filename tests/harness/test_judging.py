@@ -195,6 +195,7 @@ def test_a_reference_that_is_a_tenth_from_itself_says_nothing() -> None:
     assert said.notes == [
         "y is off by 50, which says nothing: ONNX Runtime otherwise is 11 from itself"
     ]
+    assert said.silent == said.notes
 
 
 def test_one_output_has_no_part_in_the_spread_of_another() -> None:

@@ -188,3 +188,21 @@ def test_it_is_for_what_is_measured(tmp_path: Path, option: str) -> None:
 def test_the_option_is_in_the_help(command: str) -> None:
     text = " ".join(invoked(command, "--help").output.split())
     assert "--require-reference Exit with 1 where something was not compared" in text
+
+
+def test_an_output_of_which_the_reference_says_nothing_is_not_compared(tmp_path: Path) -> None:
+    """A sine of sums whose last bit is many turns."""
+    g = Graph(3)
+    sums = g.op("MatMul", g.input("x", (4, 256)), g.weights(256, 32))
+    path = tmp_path / "bits.onnx"
+    y = g.op("Sin", g.op("Mul", sums, g.constant(1e9)))
+    path.write_bytes(g.model(y).SerializeToString())
+    run = ["run", str(path), "--device", "host", "--repeat", "1"]
+    bench = ["bench", str(path), "--threads", "1", "--runs", "2", "--peers", "litert"]
+    compare = ["compare", "onnxruntime", "CpuAcc", str(path)]
+    for words, total in ((run, "run"), (bench, "result"), (compare, "comparison")):
+        done = invoked(*words)
+        assert done.exit_code == 0, done.output
+        assert f"not compared: 1 of 1 {total}" in done.output
+        assert re.search("says nothing: .* with its inputs an ulp away is", done.output)
+        assert invoked(*words, REQUIRED).exit_code == 1

@@ -75,6 +75,7 @@ def take_prepared(engine: EngineResult, process: Served, work: Workload, word: R
     elif judgement.problems:
         engine.fail("; ".join(judgement.problems))
     engine.notes += judgement.notes
+    engine.silent = judgement.silent
 
 
 def _roughly(differences: Sequence[Difference]) -> Judgement:

@@ -56,6 +56,7 @@ class EngineResult:
     failed: bool = False  # something went wrong, unlike a model that it does not take
     # How its outputs disagree with the reference's, where they are not wrong altogether.
     disputed: str = ""
+    silent: Sequence[str] = ()  # why the reference says nothing of outputs
     notes: list[str] = field(default_factory=list)
     not_compared: str = ""  # why it has no differences though it gave outputs
     is_rough: bool = False  # it need not compute in float32
@@ -252,7 +253,8 @@ class ModelResult:
         for engine in self.engines:
             if not engine.is_peer and not engine.failed:
                 silent = [each.text() for each in engine.differences or () if each.says_nothing]
-                reasons += [reason for reason in (engine.not_compared, *silent) if reason]
+                silent += [engine.not_compared, *engine.silent]
+                reasons += [reason for reason in silent if reason]
         counts = f"{self.threads} thread{'s' if self.threads > 1 else ''}"
         what = f"{self.model} {self.data_type}, {counts}"
         return [NotCompared(what=what, reason=each) for each in dict.fromkeys(reasons)]

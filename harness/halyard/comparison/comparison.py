@@ -14,7 +14,7 @@ from halyard.comparison.part_layers import compare_parts
 from halyard.comparison.side import Answer, Side
 from halyard.comparison.statistics import Limits, TopK, top_k, worst
 from halyard.engines.workload import Workload
-from halyard.judging import Rules, judge
+from halyard.judging import Judgement, Rules, judge
 from halyard.model import Array, RunnableModel
 from halyard.model.partitioned import PartitionedModel
 from halyard.records.run import NotCompared
@@ -37,6 +37,7 @@ class Compared:
     tops: Sequence[TopK | None] = ()
     problems: Sequence[str] = ()
     notes: Sequence[str] = ()
+    silent: Sequence[str] = ()  # why the reference says nothing of outputs
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,17 @@ class Comparison:
 
     @property
     def not_compared(self) -> list[NotCompared]:
-        """Inputs on which a side gave nothing, which are problems as well, and layers."""
+        """Inputs on which a side gave nothing, which are problems as well; outputs of which the
+        reference says nothing; and layers."""
         sets = [
             NotCompared(what=each.inputs.name, reason="; ".join(each.problems))
             for each in self.sets
             if each.problems and not each.differences
+        ]
+        sets += [
+            NotCompared(what=each.inputs.name, reason=reason)
+            for each in self.sets
+            for reason in each.silent
         ]
         layers = self.layers.unknown if self.layers else ()
         return sets + [NotCompared(what=each.label, reason=each.reason) for each in layers]
@@ -161,7 +168,7 @@ def _compared(
         )
     ]
     problems = [each.text() for each in differences if each.says_nothing]
-    notes: Sequence[str] = ()
+    judgement = Judgement()
     if settings.limits.are_set:
         for each in zip(differences, tops, strict=True):
             problems += settings.limits.breaches(*each)
@@ -169,8 +176,7 @@ def _compared(
         spread = a.spread(runnable, inputs.arrays, expected.outputs)
         judgement = judge(Rules.of(runnable), differences, a.name, spread)
         problems += judgement.problems
-        notes = judgement.notes
-    return Compared(inputs, differences, tops, problems, notes)
+    return Compared(inputs, differences, tops, problems, judgement.notes, judgement.silent)
 
 
 def _how_far(compared: Compared) -> tuple[int, float]:
