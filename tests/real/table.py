@@ -110,11 +110,12 @@ def _sum(models: Sequence[Model], outcomes: Outcomes) -> str:
     there = [outcomes[model.name] for model in models if model.name in outcomes and not model.fails]
     whole = sum(outcome.is_whole for outcome in there)
     failing = sum(bool(model.fails) for model in models)
-    disputed = sum(bool(model.disputed) for model in models)
+    count = sum(bool(model.disputed) for model in models)
+    disputed = f"the results of {count} are disputed" if count else "no result is disputed"
     packages = {model.package for model in models}
     return (
         f"{len(models)} models of {len(packages)} packages: {whole} run whole, "
-        f"{len(there) - whole} in parts, {failing} not; the results of {disputed} are disputed."
+        f"{len(there) - whole} in parts, {failing} not; {disputed}."
     )
 
 
