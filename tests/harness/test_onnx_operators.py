@@ -338,6 +338,11 @@ NEW: dict[str, tuple[int, Build]] = {
     "reduce_mean_by_input": (18, lambda g: g.op("ReduceMean", numbers(g), g.ints(1))),
     "gelu": (20, lambda g: g.op("Gelu", g.op("Mul", numbers(g), g.constant(4)))),
     "gelu_by_tanh": (20, unary("Gelu", approximate="tanh")),
+    # What is taken away at one end is not wrapped to the other.
+    "pad_around_what_is_left": (
+        21,
+        lambda g: g.op("Pad", g.input("x", (4, 5)), g.ints(1, -2, -1, 3), mode="wrap"),
+    ),
     "mish_of_one": (18, lambda g: g.op("Mish", g.op("Mul", numbers(g), g.constant(100)))),
     "top_k": (17, lambda g: g.ops("TopK", numbers(g), g.ints(2), outputs=2)[0]),
     "top_k_places": (17, lambda g: g.ops("TopK", numbers(g), g.ints(2), outputs=2)[1]),
