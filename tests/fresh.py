@@ -173,6 +173,11 @@ def on_chroot(folder: Path, release: str) -> Path:
 
 
 def on_overlay(folder: Path, release: str) -> Path:
+    if output("stat", "-f", "-c", "%T", str(folder)).strip() == "overlayfs":
+        sys.exit(
+            f"{folder} lies on an overlay, as a container's root does, and the kernel lays none "
+            "over another: name a folder elsewhere with --root"
+        )
     lower, upper, work, root = (folder / name for name in ("lower", "upper", "work", "root"))
     for each in (lower, upper, work):
         each.mkdir(exist_ok=True)
