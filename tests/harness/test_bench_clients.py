@@ -229,6 +229,19 @@ def test_clients_whose_outputs_are_wrong_are_not_timed(
     assert not result.clients.results
 
 
+def test_clients_whose_outputs_are_disputed_are_timed(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disputed = fake(outputs, "disputes").command(Path(), Path(), 1)
+    monkeypatch.setattr(HalyardProcess, "command", lambda *_: disputed)
+    terminal = Terminal(Console(file=io.StringIO()))
+    with workload() as made:
+        result = Benchmark(terminal, [], (), 2, clients=[1]).measure(SUBJECT, made, 1)
+    assert result.clients is not None
+    assert not result.clients.failed, result.clients.reason
+    assert result.clients.results
+
+
 # ---- burning ------------------------------------------------------------------------------------
 
 

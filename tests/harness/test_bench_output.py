@@ -84,6 +84,14 @@ def test_an_engine_that_failed_has_its_reason_in_the_csv() -> None:
     assert (row["failed"], row["reason"], row["median_ms"]) == ("True", "out, of luck", "")
 
 
+def test_an_engine_that_is_disputed_has_times_and_what_is_said_of_it_in_the_csv() -> None:
+    disputed = engine([[3.0, 5.0]])
+    disputed.disputed = "disagrees with LiteRT"
+    [row] = csv.DictReader(io.StringIO(csv_file.text(document(result(disputed)))))
+    assert (row["failed"], row["disputed"]) == ("False", "disagrees with LiteRT")
+    assert row["median_ms"] == "4.0"
+
+
 def test_the_json_keeps_executions_by_rounds() -> None:
     written = records.encode(document(result(engine([[3.0, 5.0], [4.0]]))))
     [read] = records.decode(written, Bench)

@@ -5,17 +5,35 @@ itself."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from halyard.compare import Difference
+from halyard.engines.engine import EngineRefused, Library, Loaded, Shapes
+from halyard.engines.litert import LiteRt
+from halyard.engines.nudging import nudged, nudged_file, rounding_otherwise
+from halyard.engines.onnx_runtime import OnnxRuntime
+from halyard.engines.original import run_file
+from halyard.engines.reference import Repetitions, reference
 from halyard.engines.spread import INPUTS, KERNELS, ROUNDING, WEIGHTS, Spread, Variation, variations
+from halyard.engines.workload import Workload
 from halyard.judging import MAX_SPREAD, SPREADS, Rules, Steps, judge
-from halyard.model import Array, ModelBuilder, RunnableModel, TensorInfo, TensorType
+from halyard.model import (
+    Array,
+    DataType,
+    ModelBuilder,
+    RunnableModel,
+    TensorInfo,
+    Tensors,
+    TensorType,
+)
 from halyard.proto import halyard_pb2 as pb
+from halyard.subject import Subject
 
 FLOATS = TensorInfo("y", np.dtype(np.float32), (10,))
 INDEXES = TensorInfo("y", np.dtype(np.int32), (10,))
@@ -234,11 +252,6 @@ def test_results_of_another_shape_are_no_measure() -> None:
 
 def hows(path: Path, inputs: Sequence[Array], info: TensorInfo) -> dict[str, float]:
     """How far ONNX Runtime is from itself, by what is varied."""
-    from contextlib import nullcontext
-
-    from halyard.engines.onnx_runtime import OnnxRuntime
-    from halyard.engines.original import run_file
-
     engine = OnnxRuntime(as_written=True)
     base, _ = run_file(engine, path, inputs, 1, 0)
     found: dict[str, float] = {}
@@ -288,9 +301,6 @@ def test_whole_numbers_have_no_ulp(tmp_path: Path) -> None:
 def test_the_weights_of_a_tflite_file_move_by_an_ulp(tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert")
     from halyard import tflite
-    from halyard.engines.nudging import nudged_file
-    from halyard.model import DataType
-    from halyard.subject import Subject
 
     model = Subject("small_classifier", DataType.FLOAT32, 16, 0.35).runnable.model
     path = tmp_path / "model.tflite"
@@ -312,13 +322,167 @@ def test_the_weights_of_a_tflite_file_move_by_an_ulp(tmp_path: Path) -> None:
     assert moved > 3
 
 
+def test_no_file_is_held_for_variations_that_nobody_may_ask_for(tmp_path: Path) -> None:
+    held = []
+
+    @contextmanager
+    def file() -> Iterator[Path]:
+        held.append(1)
+        yield tmp_path
+        held.pop()
+
+    whole = [np.zeros(4, np.float32)]
+    waiting = variations(TwoWays(), file, whole, [FLOATS])
+    assert not held
+    assert next(waiting).how == INPUTS
+    assert not held
+
+
 def test_what_an_engine_does_not_take_is_left_out(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
-    from contextlib import nullcontext
-
-    from halyard.engines.onnx_runtime import OnnxRuntime
-
     path = tmp_path / "model.onnx"
     path.write_bytes(b"no model")
     inputs = [np.ones(4, np.float32)]
     assert list(variations(OnnxRuntime(), lambda: nullcontext(path), inputs, [FLOATS])) == []
+
+
+def test_zeros_stay_and_other_floats_move_by_an_ulp_each_its_own_way() -> None:
+    values = np.array([0.0, -0.0, np.inf, np.nan] + [1.5] * 60, np.float32)
+    moved = nudged(values)
+    assert np.array_equal(moved[:4], values[:4], equal_nan=True)
+    assert set(np.abs(moved[4:].view(np.int32) - values[4:].view(np.int32))) == {1}
+    assert {float(each) > 1.5 for each in moved[4:]} == {True, False}
+    whole = np.arange(4, dtype=np.int64)
+    assert nudged(whole) is whole
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_computed", "moves"),
+    [
+        ("QuantizeLinear", True, True),
+        ("QuantizeLinear", False, False),
+        ("DynamicQuantizeLinear", True, True),
+        ("DynamicQuantizeLinear", False, False),
+    ],
+)
+def test_what_is_computed_before_it_is_rounded_moves(
+    kind: str, is_computed: bool, moves: bool, tmp_path: Path
+) -> None:
+    """Inputs and weights are moved on their own."""
+    pytest.importorskip("onnx")
+    from tests.harness.onnx_models import Graph
+
+    g = Graph()
+    x = g.input("x", (1, 4))
+    value = g.op("Tanh", x) if is_computed else x
+    more = [g.constant(0.5), g.constant(0, "u1")] if kind == "QuantizeLinear" else []
+    steps = g.ops(kind, value, *more, outputs=1 if more else 3)[0]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(g.model(g.op("Cast", steps, to=1)).SerializeToString())
+    assert (rounding_otherwise(path, 0) is not None) == moves
+
+
+class OneValue(Loaded):
+    """Gives a number, whatever comes in."""
+
+    def __init__(self, number: float) -> None:
+        self._number = number
+
+    @property
+    def tensors(self) -> Tensors:
+        return Tensors()
+
+    def bind(self, inputs: Sequence[bytes]) -> None:
+        del inputs
+
+    def feed(self, inputs: Sequence[Array]) -> None:
+        del inputs
+
+    def execute(self) -> None: ...
+
+    def run(self) -> list[Array]:
+        return [np.full(10, self._number, np.float32)]
+
+    def time(self, count: int, warmup: int = 0) -> list[int]:
+        return [count, warmup]
+
+
+class TwoWays(Library):
+    title = "Two ways"
+    version = "1"
+
+    def __init__(self, number: float = 1.0) -> None:
+        self._number = number
+
+    def load(self, path: Path, shapes: Shapes = ()) -> OneValue:
+        del path, shapes
+        return OneValue(self._number)
+
+    def prepare(self, work: Workload) -> OneValue:
+        del work
+        return OneValue(self._number)
+
+    def otherwise(self) -> Library:
+        return TwoWays(self._number + 2.0)
+
+
+def test_the_engine_s_other_way_is_a_variation(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.touch()
+    whole = [np.zeros(4, np.int32)]
+    [only] = variations(TwoWays(), lambda: nullcontext(path), whole, [FLOATS])
+    assert only.how == KERNELS
+    assert set(only.outputs[0]) == {3.0}
+
+
+def test_onnx_runtime_otherwise_optimises_no_graph_and_computes_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    seen = []
+
+    def session(path: str, options: Any, providers: Sequence[str]) -> None:
+        del path, providers
+        written = options.get_session_config_entry("session.disable_quant_qdq")
+        seen.append((options.graph_optimization_level, written))
+        raise RuntimeError("seen")
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", session)
+    engine = OnnxRuntime(as_written=True)
+    for each in (engine, engine.otherwise(), engine.otherwise().otherwise()):
+        with pytest.raises(EngineRefused):
+            each.load(tmp_path)
+    levels = onnxruntime.GraphOptimizationLevel
+    assert seen == [
+        (levels.ORT_ENABLE_ALL, "1"),
+        (levels.ORT_DISABLE_ALL, "1"),
+        (levels.ORT_ENABLE_ALL, "1"),
+    ]
+
+
+def test_litert_otherwise_has_its_reference_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter")
+    seen = []
+
+    def made(**options: Any) -> None:
+        seen.append(options["experimental_op_resolver_type"])
+        raise RuntimeError("seen")
+
+    monkeypatch.setattr(interpreter, "Interpreter", made)
+    for each in (LiteRt(), LiteRt().otherwise()):
+        with pytest.raises(EngineRefused):
+            each.load(tmp_path)
+    kinds = interpreter.OpResolverType
+    assert seen == [kinds.AUTO, kinds.BUILTIN_REF]
+
+
+def test_a_model_of_the_zoo_has_the_spread_of_its_reference() -> None:
+    word = reference(Subject("small_classifier", DataType.FLOAT32, 16, 0.35), Repetitions())
+    if word.outputs is None:
+        pytest.skip(word.reason)
+    assert word.spread is not None
+    assert word.spread.widen()
+    assert word.spread.widest[0].how == INPUTS
+    assert 0.0 < word.spread.widest[0].error < 1e-3

@@ -6,7 +6,7 @@ right as before: of a model that magnifies the last bit of a number, no result i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -108,27 +108,23 @@ def variations(
             other.write_bytes(content)
             return run(other, inputs)
 
-    def rounded(path: Path, seed: int) -> list[Array] | None:
+    def rounded(seed: int, path: Path) -> list[Array] | None:
         return as_file(path, rounding_otherwise(path, seed))
 
-    moved = [nudged(values) for values in inputs]
-    with ExitStack() as stack:
+    def tried(how: str, vary: Callable[[Path], list[Array] | None]) -> Iterator[Variation]:
+        """No file is held from one to the next, which nobody may ask for."""
         try:
-            path = stack.enter_context(file())
-        except (HalyardError, OSError):
+            with file() as path:
+                outputs = vary(path)
+        except (EngineMissing, EngineRefused, HalyardError, OSError, ValueError):
             return
-        if any(one is not other for one, other in zip(moved, inputs, strict=True)):
-            yield from _tried(INPUTS, lambda: run(path, moved))
-        yield from _tried(WEIGHTS, lambda: as_file(path, nudged_file(path)))
-        yield from _tried(KERNELS, lambda: run(path, inputs, engine.otherwise()))
-        for seed in range(_DRAWS):
-            yield from _tried(ROUNDING, partial(rounded, path, seed))
+        if outputs is not None:
+            yield Variation(how, outputs)
 
-
-def _tried(how: str, run: Callable[[], list[Array] | None]) -> Iterator[Variation]:
-    try:
-        outputs = run()
-    except (EngineMissing, EngineRefused, HalyardError, OSError, ValueError):
-        return
-    if outputs is not None:
-        yield Variation(how, outputs)
+    moved = [nudged(values) for values in inputs]
+    if any(one is not other for one, other in zip(moved, inputs, strict=True)):
+        yield from tried(INPUTS, lambda path: run(path, moved))
+    yield from tried(WEIGHTS, lambda path: as_file(path, nudged_file(path)))
+    yield from tried(KERNELS, lambda path: run(path, inputs, engine.otherwise()))
+    for seed in range(_DRAWS):
+        yield from tried(ROUNDING, partial(rounded, seed))
