@@ -101,12 +101,8 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
 
 std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<size_t> variant) {
     const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
-    // What PoCL compiles it keeps, and not in the folder of whoever tests. Making code fast that
-    // runs once takes it twice as long, and so does compiling a kernel, once it is compiled for any
-    // group, again for groups of the size at hand.
+    // What PoCL compiles it keeps, and not in the folder of whoever tests.
     setenv("POCL_CACHE_DIR", HALYARD_POCL_CACHE, 0);
-    setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable", 0);
-    setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
     // Whoever runs all tests keeps the others from looking for devices.
     unsetenv("OCL_ICD_VENDORS");
     Result<std::unique_ptr<const Backend>> opened =
