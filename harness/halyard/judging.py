@@ -4,6 +4,7 @@ computed, and from how far the reference is from itself."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -155,7 +156,8 @@ def _float_verdict(
     most = MAX_SPREAD * max(1.0, difference.largest)
     for widest in _widening(spread, number):
         itself = f"{reference} {widest.how} is {widest.error:.3g} from itself"
-        if widest.error > most:
+        # What is no number on one side alone is wrong, unless the reference is so, too.
+        if widest.error > most and (math.isfinite(error) or not math.isfinite(widest.error)):
             text = f"{name} is off by {error:.3g}, which says nothing: {itself}"
             return Judgement(notes=[text], silent=[text])
         ample = min(SPREADS * widest.error, most)

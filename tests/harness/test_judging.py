@@ -216,6 +216,15 @@ def test_a_reference_that_is_a_tenth_from_itself_says_nothing() -> None:
     assert said.silent == said.notes
 
 
+@pytest.mark.parametrize(("own", "problems"), [(50.0, 1), (np.nan, 0)])
+def test_no_number_is_wrong_unless_the_reference_has_none_either(own: float, problems: int) -> None:
+    asked = Asked(FLOATS, [own])
+    off = replace(OFF, max_abs_error=np.inf)
+    said = judge(rules(FLOATS), [off], "ONNX Runtime", asked.spread)
+    assert len(said.problems) == problems
+    assert said.is_wrong == bool(problems)
+
+
 def test_one_output_has_no_part_in_the_spread_of_another() -> None:
     base = np.zeros(FLOATS.shape, np.float32)
     other = base + 1.0

@@ -37,13 +37,14 @@ from halyard.preparation import WHOLE, troubles
 @np.errstate(all="ignore")
 def converted(content: bytes, path: Path, options: ReadOptions) -> Conversion:
     """HalyardError for what is no ONNX file, or has values at its ends that are no numbers."""
-    original = model_of(content, path)
-    model, notes = with_real_numbers(original)
-    # Its inputs and states are rounded there, and here they are not: by how much that is no result
-    # tells.
-    with_lstms, lstms = with_real_lstms(original)
-    compared = packed(with_lstms) if lstms else None
+    model = model_of(content, path)
     try:
+        # An LSTM's inputs and states are rounded in the file, and not here: no result tells by how
+        # much that is, so that it is compared with what does not round them either.
+        model, notes = with_real_lstms(model)
+        compared = packed(model) if notes else None
+        model, more = with_real_numbers(model)
+        notes += more
         network = network_of(model, options.shapes)
         inputs = tuple(_end(network, name) for name in network.inputs)
         outputs = tuple(_end(network, name) for name in network.outputs)

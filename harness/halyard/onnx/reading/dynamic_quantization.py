@@ -23,7 +23,6 @@ from halyard.onnx.reading.elementwise import operands
 from halyard.onnx.reading.fused_products import with_plain_products
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import Node
-from halyard.onnx.reading.quantized_lstm import with_real_lstms
 from halyard.onnx.reading.spreading import filled
 from halyard.proto import halyard_pb2 as pb
 
@@ -140,9 +139,9 @@ def _zero_point(node: NodeProto) -> str:
 
 
 def with_real_numbers(model: ModelProto) -> tuple[ModelProto, list[str]]:
-    """The model with operators of real numbers in their places, and what is to be said of it."""
+    """The model with products of real numbers in their places, and what is to be said of it."""
     notes: list[str] = []
-    for written in (_with_real_products, with_plain_products, with_real_lstms):
+    for written in (_with_real_products, with_plain_products):
         model, more = written(model)
         notes += more
     return model, notes
