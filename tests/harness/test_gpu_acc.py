@@ -55,24 +55,8 @@ def device(golden_cases: list[Case]) -> Iterator[None]:
         yield
 
 
-def run_again_where_pocl_aborts(
-    backends: Sequence[str], cases: Sequence[Case]
-) -> list[pb.CaseResult]:
-    """PoCL 3.1 can give out a binary that it has read while another process wrote the same text's
-    into its cache, and ends the process that loads it (`pocl_binary_get_kernels_metadata: Assertion
-    len > 0`): some one case in ten thousand, with an empty cache. What crashes for another
-    reason crashes again."""
-    results = run_on(backends, cases)
-    crashed = [i for i, result in enumerate(results) if result.failed_stage == pb.STAGE_CRASH]
-    if crashed:
-        repeated = run_on(backends, [cases[i] for i in crashed])
-        for i, result in zip(crashed, repeated, strict=True):
-            results[i] = result
-    return results
-
-
 def judge(backends: Sequence[str], cases: Sequence[Case]) -> dict[str, Verdict]:
-    results = run_again_where_pocl_aborts(backends, cases)
+    results = run_on(backends, cases)
     assert any(row.backend == "GpuAcc" for result in results for row in result.placement)
     # The next backend has the right results, too.
     reasons = [

@@ -2,10 +2,16 @@
 
 #include "tests/engine/gpu_acc/on_device.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "engine/backends/gpu/gpu_acc.h"
@@ -99,10 +105,32 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
     return one;
 }
 
+// A kernel cache that no other process has now; this one holds it until its end. PoCL 3.1 dies of a
+// cache that two processes fill with the same kernels: of a binary that is not written to its end
+// (assertion len > 0), or of a folder that the other has moved away (signal 11).
+std::string holdKernelCache() {
+    mkdir(HALYARD_POCL_CACHE, 0755);
+    for (int i = 0;; ++i) {
+        const std::string path = std::string(HALYARD_POCL_CACHE) + "/" + std::to_string(i);
+        mkdir(path.c_str(), 0755);
+        const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        // Where none can be had, PoCL says so.
+        if (folder < 0 || flock(folder, LOCK_EX | LOCK_NB) == 0) {
+            return path;
+        }
+        close(folder);
+    }
+}
+
 std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<size_t> variant) {
     const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
-    // What PoCL compiles it keeps, and not in the folder of whoever tests.
-    setenv("POCL_CACHE_DIR", HALYARD_POCL_CACHE, 0);
+    // What PoCL compiles it keeps, and not in the folder of whoever tests. Making code fast that
+    // runs once takes it twice as long, and so does compiling a kernel, once it is compiled for any
+    // group, again for groups of the size at hand.
+    static const std::string cache = holdKernelCache();
+    setenv("POCL_CACHE_DIR", cache.c_str(), 0);
+    setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable", 0);
+    setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
     // Whoever runs all tests keeps the others from looking for devices.
     unsetenv("OCL_ICD_VENDORS");
     Result<std::unique_ptr<const Backend>> opened =
