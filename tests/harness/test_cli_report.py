@@ -165,6 +165,32 @@ def test_tells_what_got_slower(path: Path, report: Report) -> None:
     assert changes["fast quant8 224"] == "-60 %"
 
 
+def test_tells_what_the_host_took_of_a_model_in_parts(path: Path, report: Report) -> None:
+    """Of the last run, and no column where no model has parts."""
+    add(path, sample.run(model="parts", median=2.0), sample.run(model="whole"))
+    assert report().exit_code == 0
+    assert "On the host" not in tables(path).tables[TIMES][0]
+    early, late = (
+        msgspec.structs.replace(
+            sample.run(model="parts", median=2.0), host_timings_ms=sample.timings(ms)
+        )
+        for ms in (1.0, 0.5)
+    )
+    add(path, early)
+    add(path, late)
+    assert report().exit_code == 0
+    found = tables(path)
+    shares = dict(
+        zip(
+            zip(found.column(TIMES, "Model"), found.column(TIMES, "Engine"), strict=True),
+            found.column(TIMES, "On the host"),
+            strict=True,
+        )
+    )
+    assert shares.pop(("parts quant8 224", "halyard")) == "25 %"
+    assert set(shares.values()) == {"\N{EN DASH}"}
+
+
 RUNS = "Models as they last ran"
 
 

@@ -94,6 +94,31 @@ def test_a_run_has_its_times_agreement_placement_and_nodes(path: Path) -> None:
     assert rows(path, "SELECT label, median FROM nodes") == [("operation 0 (CONV_2D)", 1.5)]
 
 
+def test_what_the_host_took_is_a_span(path: Path) -> None:
+    host = sample.timings(1.0)
+    bench = sample.bench()
+    [result] = bench.results
+    ours = msgspec.structs.replace(
+        result.engines["halyard"], timings_ms=sample.timings(10.0), host_timings_ms=host
+    )
+    result = msgspec.structs.replace(result, engines={"halyard": ours})
+    added(
+        path,
+        msgspec.structs.replace(sample.run(median=2.5), host_timings_ms=host),
+        msgspec.structs.replace(bench, results=[result]),
+    )
+    assert rows(
+        path,
+        "SELECT document, engine, span, median, threads FROM timings "
+        "WHERE engine = 'halyard' ORDER BY 1, 3",
+    ) == [
+        (1, "halyard", "host", 1.0, None),
+        (1, "halyard", "wall", 2.5, None),
+        (2, "halyard", "host", 1.0, 2),
+        (2, "halyard", "wall", 10.0, 2),
+    ]
+
+
 def of_file(path: str, name: str = "main_graph") -> Run:
     return msgspec.structs.replace(sample.run(), model=Model(name=name, file=path, seed=0))
 

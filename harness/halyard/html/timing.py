@@ -31,6 +31,7 @@ _COLUMNS = blocks.columns(
     "Median ms",
     "95 % interval",
     "Change",
+    "On the host",
     "Min",
     "p90",
     "p99",
@@ -40,7 +41,17 @@ _COLUMNS = blocks.columns(
     "Runs",
     "When",
     numbers=(
-        *("Threads", "Median ms", "95 % interval", "Change", "Min", "p90", "p99", "Max"),
+        *(
+            "Threads",
+            "Median ms",
+            "95 % interval",
+            "Change",
+            "On the host",
+            "Min",
+            "p90",
+            "p99",
+            "Max",
+        ),
         *("First", "Prepared", "Runs"),
     ),
 )
@@ -51,7 +62,17 @@ def section(results: Results) -> Section | None:
     turns = pairs.table(results)
     if not series and turns is None:
         return None
-    rows = [_row(variant, times) for variant, times in sorted(series.items())]
+    hosts = {
+        (variant, row.document): row
+        for variant, rows in by_variant(
+            row for row in results.timings() if row.span == "host"
+        ).items()
+        for row in rows
+    }
+    rows = [
+        _row(variant, times, hosts.get((variant, times[-1].document)))
+        for variant, times in sorted(series.items())
+    ]
     found: list[Block] = []
     # Those of one height stand side by side.
     groups = (
@@ -67,7 +88,7 @@ def section(results: Results) -> Section | None:
     return Section("timing", "Timing", found)
 
 
-def _row(variant: Variant, times: Sequence[Timing]) -> list[Cell]:
+def _row(variant: Variant, times: Sequence[Timing], host: Timing | None) -> list[Cell]:
     last = times[-1]
     return [
         blocks.text(variant.model),
@@ -79,6 +100,7 @@ def _row(variant: Variant, times: Sequence[Timing]) -> list[Cell]:
         blocks.milliseconds(last.median),
         blocks.interval(last.low, last.high),
         change_cell(times),
+        blocks.number(_share_of(host, last), ".0f", unit=" %"),
         blocks.milliseconds(last.min),
         blocks.milliseconds(last.p90),
         blocks.milliseconds(last.p99),
@@ -88,6 +110,13 @@ def _row(variant: Variant, times: Sequence[Timing]) -> list[Cell]:
         blocks.count(last.count),
         blocks.moment(last.at),
     ]
+
+
+def _share_of(part: Timing | None, whole: Timing) -> float | None:
+    """In percent, of the time of all executions."""
+    if part is None or part.mean is None or not whole.mean:
+        return None
+    return 100 * part.mean / whole.mean
 
 
 # ---- change -------------------------------------------------------------------------------------

@@ -249,6 +249,7 @@ def _run_rows(document: Run, model: Model | None) -> Iterator[Row]:
         ("halyard", "wall", document.timings_ms),
         ("halyard", "driver", document.driver_timings_ms),
         ("halyard", "device", document.device_timings_ms),
+        ("halyard", "host", document.host_timings_ms),
         (_peer(document), "wall", document.peer_timings_ms),
     )
     for engine, span, timings in spans:
@@ -310,9 +311,12 @@ def _bench_rows(document: Bench) -> Iterator[Row]:
         load = result.sustained
         for name, engine in result.engines.items():
             if engine.median_ms is not None:
-                columns: dict[str, Value] = {"engine": name, "span": "wall"}
-                columns |= {"threads": result.threads, "prepare": engine.prepare_ms}
-                yield Row("timings", {**columns, **_times(engine)}, model)
+                columns: dict[str, Value] = {"engine": name, "threads": result.threads}
+                whole = {"span": "wall", "prepare": engine.prepare_ms, **_times(engine)}
+                yield Row("timings", columns | whole, model)
+                if engine.host_timings_ms is not None:
+                    part = {"span": "host", **_times(engine.host_timings_ms)}
+                    yield Row("timings", columns | part, model)
             ours = name == "halyard"
             yield from _condition(
                 model,

@@ -119,6 +119,7 @@ class Timing(Row, frozen=True, kw_only=True):
     p90: float | None
     p99: float | None
     max: float | None
+    mean: float | None
     low: float | None
     high: float | None
 
@@ -381,7 +382,7 @@ class Results:
             'SELECT c.id AS document, c."order", c.kind, c.at, c.target, '
             f"{_of_ours('device', 'c.here')}, {_of_ours('hal')}, {_of_ours('backends')}, "
             f"{_MODEL} AS model, t.engine, t.span, t.threads, t.count, t.prepare, "
-            "t.first, t.min, t.median, t.p90, t.p99, t.max, t.low, t.high "
+            "t.first, t.min, t.median, t.p90, t.p99, t.max, t.mean, t.low, t.high "
             "FROM timings t JOIN chosen c ON c.id = t.document JOIN models m ON m.id = t.model "
             'WHERE t.median IS NOT NULL ORDER BY c."order"',
         )
