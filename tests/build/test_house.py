@@ -152,7 +152,7 @@ def mapped_folders(readme: str) -> set[Path]:
 
 def test_readme_maps_the_folders() -> None:
     mapped = mapped_folders((ROOT / "README.md").read_text())
-    there = {file.parts[0] for file in tracked() if len(file.parts) > 1} - {".ci"}
+    there = {file.parts[0] for file in tracked() if len(file.parts) > 1} - {".ci", ".devcontainer"}
     for top in ("engine", "driver", "hal", "harness"):
         there |= {
             "/".join(file.parts[:2])
@@ -162,3 +162,25 @@ def test_readme_maps_the_folders() -> None:
     for backend in (ROOT / "engine" / "backends").iterdir():
         there.add(f"engine/backends/{backend.name}")
     assert {str(folder) for folder in mapped} == there
+
+
+_TOP = "engine|driver|hal|harness|tests|docs|samples|device-configs|benchmarks"
+
+
+def test_pages_name_files_that_there_are() -> None:
+    """NAME, TARGET and X_Y stand for any."""
+    missing = [
+        f"{page}: {name}"
+        for page in tracked("*.md")
+        for name in re.findall(rf"`((?:{_TOP})/[\w./*@-]*)`", (ROOT / page).read_text())
+        if not any(ROOT.glob(re.sub("TARGET|NAME|X_Y", "*", name)))
+    ]
+    assert missing == []
+
+
+def test_the_changelog_begins_with_the_version_that_is_built() -> None:
+    made = re.search(r"\nproject\(halyard VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
+    told = re.search(r"\n## .*?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text())
+    assert made is not None
+    assert told is not None
+    assert told[1] == made[1]
