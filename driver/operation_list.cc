@@ -12,7 +12,7 @@ namespace halyard::driver {
 namespace {
 
 // Every string here is the name of a code, a version or an operand: nothing needs escaping.
-std::string quoted(std::string_view text) {
+std::string jsonString(std::string_view text) {
     return "\"" + std::string(text) + "\"";
 }
 
@@ -27,11 +27,11 @@ std::string listOf(const std::vector<T>& items, std::string (*toJson)(const T& i
 }
 
 std::string typeName(const OperandType& type) {
-    return quoted(describe(type));
+    return jsonString(describe(type));
 }
 
 std::string operandForm(const OperandForm& form) {
-    std::string text = "{\"name\": " + quoted(form.name);
+    std::string text = "{\"name\": " + jsonString(form.name);
     if (const auto* type = std::get_if<OperandType>(&form.type)) {
         text += ", \"type\": " + typeName(*type);
     } else if (const auto* column = std::get_if<Column>(&form.type)) {
@@ -43,22 +43,22 @@ std::string operandForm(const OperandForm& form) {
 }
 
 std::string operationForm(const Form& form) {
-    return "{\"since\": " + quoted(toString(form.since)) +
+    return "{\"since\": " + jsonString(toString(form.since)) +
            ", \"inputs\": " + listOf(form.inputs, operandForm) +
            ", \"outputs\": " + listOf(form.outputs, operandForm) + "}";
 }
 
 std::string typeRow(const TypeRow& row) {
-    return "{\"since\": " + quoted(toString(row.since)) +
+    return "{\"since\": " + jsonString(toString(row.since)) +
            ", \"types\": " + listOf(row.types, typeName) + "}";
 }
 
 std::string toJson(const OperationDefinition& definition) {
     constexpr std::string_view kNextRow = ",\n        ";
     const HalVersion since = introducedIn(definition.type).value_or(HalVersion::V1_0);
-    return "    {\"name\": " + quoted(describe(definition.type)) +
+    return "    {\"name\": " + jsonString(describe(definition.type)) +
            ", \"code\": " + std::to_string(static_cast<int32_t>(definition.type)) +
-           ", \"since\": " + quoted(toString(since)) +
+           ", \"since\": " + jsonString(toString(since)) +
            ",\n     \"forms\": " + listOf(definition.forms, operationForm, kNextRow) +
            ",\n     \"rows\": " + listOf(definition.rows, typeRow, kNextRow) + "}";
 }
@@ -72,10 +72,10 @@ std::string toJson(const Extension& extension) {
     };
     std::string operations;
     for (const std::string_view name : *operationsOf(extension.name)) {
-        operations.append(operations.empty() ? "" : ", ").append(quoted(name));
+        operations.append(operations.empty() ? "" : ", ").append(jsonString(name));
     }
-    return "    {\"name\": " + quoted(extension.name) + ",\n     \"operations\": [" + operations +
-           "],\n     \"operand_types\": " +
+    return "    {\"name\": " + jsonString(extension.name) + ",\n     \"operations\": [" +
+           operations + "],\n     \"operand_types\": " +
            listOf<Extension::OperandTypeInformation>(extension.operandTypes, operandType) + "}";
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kAroundTrack = "driver";
 
-std::string quoted(std::string_view text) {
+std::string jsonString(std::string_view text) {
     std::string quoted = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') {
@@ -50,16 +50,16 @@ std::string_view categoryOf(Trace::Kind kind) {
 
 std::string argumentsOf(const Trace& work) {
     std::string text = R"("bytes":)" + std::to_string(work.bytes);
-    text += R"(,"kernel":)" + quoted(work.name);
+    text += R"(,"kernel":)" + jsonString(work.name);
     if (work.deviceTime.count() > 0) {
         text += R"(,"device_us":)" + microseconds(work.deviceTime);
     }
     if (work.node != nullptr) {
-        text += R"(,"node":)" + quoted(work.node->label);
-        text += R"(,"kind":)" + quoted(toString(work.node->kind()));
+        text += R"(,"node":)" + jsonString(work.node->label);
+        text += R"(,"kind":)" + jsonString(toString(work.node->kind()));
         std::string fused;
         for (const Node* node : work.fused) {
-            fused.append(fused.empty() ? "" : ",").append(quoted(node->label));
+            fused.append(fused.empty() ? "" : ",").append(jsonString(node->label));
         }
         text += R"(,"fused":[)" + fused + "]";
     }
@@ -92,8 +92,8 @@ std::string TraceFile::text(const Place& place) const {
                          std::string_view arguments) {
         events += events.empty() ? "\n" : ",\n";
         events += R"({"ph":"X","pid":1,"tid":)" + std::to_string(trackOf(track, tracks));
-        events += R"(,"cat":)" + quoted(category);
-        events += R"(,"name":)" + quoted(name);
+        events += R"(,"cat":)" + jsonString(category);
+        events += R"(,"name":)" + jsonString(name);
         events += R"(,"ts":)" + microseconds(begin - first);
         events += R"(,"dur":)" + microseconds(time);
         events += R"(,"args":)" + std::string(arguments) + "}";
@@ -110,7 +110,7 @@ std::string TraceFile::text(const Place& place) const {
         events += R"(,
 {"ph":"M","pid":1,"tid":)" +
                   std::to_string(i) + R"(,"name":"thread_name","args":{"name":)" +
-                  quoted(tracks[i]) + "}}";
+                  jsonString(tracks[i]) + "}}";
     }
     const int64_t begin = mWork.empty() && mAround.empty()
                                   ? 0

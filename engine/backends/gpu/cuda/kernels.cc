@@ -182,10 +182,12 @@ cl_command_buffer_khr createRecording(cl_uint /*count*/, const cl_command_queue*
     return answer(asHandle<cl_command_buffer_khr>(std::move(recording)), CL_SUCCESS, code);
 }
 
+// The type of properties has another name in newer headers of OpenCL.
+template <typename Properties>
 cl_int recordKernel(cl_command_buffer_khr handle, cl_command_queue /*queue*/,
-                    const cl_ndrange_kernel_command_properties_khr* /*properties*/,
-                    cl_kernel kernel, cl_uint dimensions, const size_t* offset, const size_t* items,
-                    const size_t* local, cl_uint /*count*/, const cl_sync_point_khr* /*points*/,
+                    const Properties* /*properties*/, cl_kernel kernel, cl_uint dimensions,
+                    const size_t* offset, const size_t* items, const size_t* local,
+                    cl_uint /*count*/, const cl_sync_point_khr* /*points*/,
                     cl_sync_point_khr* /*point*/, cl_mutable_command_khr* /*command*/) {
     Recording& recording = at<Recording>(handle);
     if (recording.stream == nullptr) {
