@@ -110,8 +110,7 @@ build/.sysroot-arm64: build/.packages-arm64 | build/.installed
 	@echo "Unpacking Debian's arm64 libraries into build/sysroot-arm64"
 	@rm -rf build/sysroot-arm64
 	@$(phase) "Debian's arm64 libraries" \
-	    $(PYTHON) -m halyard.vm.debian arm64 build/sysroot-arm64 libgtest-dev libprotobuf-dev \
-	    libssl-dev
+	    $(PYTHON) -m halyard.vm.debian arm64 build/sysroot-arm64 libgtest-dev libprotobuf-dev
 	@touch $@
 
 # A file that came or went since the build was configured is no news: it is configured again.

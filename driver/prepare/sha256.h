@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SHA-256 (FIPS 180-4), as the libcrypto of OpenSSL or BoringSSL computes it: fast where the
-// processor has instructions for it.
+// SHA-256 (FIPS 180-4), by the processor's instructions for it where it has them (Intel's SHA
+// extensions, Armv8's SHA2). Its time depends on how much is added, not on what.
 
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 
 namespace halyard::driver {
@@ -15,9 +14,15 @@ namespace halyard::driver {
 class Sha256 {
   public:
     using Digest = std::array<uint8_t, 32>;
+    using State = std::array<uint32_t, 8>;
+    static constexpr size_t kBlock = 64;
 
-    Sha256();
-    ~Sha256();
+    // Takes whole blocks, one after the other, into the state.
+    using Compress = void (*)(State& state, std::span<const uint8_t> blocks);
+
+    // By the fastest that this processor has.
+    Sha256() : Sha256(fastest()) {}
+    explicit Sha256(Compress compress) : mCompress(compress) {}
     Sha256(const Sha256&) = delete;
     Sha256& operator=(const Sha256&) = delete;
 
@@ -26,9 +31,16 @@ class Sha256 {
     // Of all that was added. The last call.
     Digest finish();
 
+    static Compress fastest();
+    static Compress portable();
+
   private:
-    struct State;
-    const std::unique_ptr<State> mState;
+    const Compress mCompress;
+    State mState = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    // What does not fill a block yet.
+    std::array<uint8_t, kBlock> mRest = {};
+    uint64_t mLength = 0;
 };
 
 }  // namespace halyard::driver
