@@ -96,11 +96,13 @@ def test_bursts_that_never_pause_leave_others_their_turn(siege: Siege, processes
 
 
 def test_bursts_that_are_told_of_nothing_leave_others_their_turn(siege: Siege) -> None:
+    begun = "signals to 16 of 20 bursts"
     said = siege.beside(
         *("burst-hog", "--clients", 20, "--processes", 8, "--uid", STRANGER),
         *("--against", "signals"),
+        once=begun,
     )
-    assert "signals to 16 of 20 bursts" in said
+    assert begun in said
 
 
 def await_beginning(running: Running, of: str) -> None:
