@@ -131,9 +131,16 @@ def test_a_small_model_needs_what_a_larger_one_does(name: str) -> None:
         )
 
 
-def test_the_readme_lists_the_commands_and_options_that_there_are() -> None:
+def test_the_readme_names_each_command() -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
-    [listed] = re.findall(r"Afterwards .*?\n\n(.*?)\n\n`--device host`", readme, re.DOTALL)
+    rows = re.findall(r"^\| (`.*?) \|", readme.partition("## Commands")[2], re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == set(cli.cli.commands)
+
+
+def test_the_docs_list_the_commands_and_options_that_there_are() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    [listed] = re.findall(r"# Commands\n\n(.*?)\n\n`make programs`", page, re.DOTALL)
     commands = re.findall(
         r"^    halyard (\S+)((?:.*\n(?: {16}.*\n)*))", listed + "\n", re.MULTILINE
     )
