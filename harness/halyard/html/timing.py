@@ -21,39 +21,12 @@ _POINTS = 100
 # A share of the median; less is not told as a change.
 NOTICED = 0.1
 
+_NUMBERS = (
+    *("Threads", "Median ms", "95 % interval", "Change", "On the host", "Min", "p90", "p99", "Max"),
+    *("First", "Prepared", "Runs"),
+)
 _COLUMNS = blocks.columns(
-    "Model",
-    "Engine",
-    "Device",
-    "HAL",
-    "Backends",
-    "Threads",
-    "Median ms",
-    "95 % interval",
-    "Change",
-    "On the host",
-    "Min",
-    "p90",
-    "p99",
-    "Max",
-    "First",
-    "Prepared",
-    "Runs",
-    "When",
-    numbers=(
-        *(
-            "Threads",
-            "Median ms",
-            "95 % interval",
-            "Change",
-            "On the host",
-            "Min",
-            "p90",
-            "p99",
-            "Max",
-        ),
-        *("First", "Prepared", "Runs"),
-    ),
+    *("Model", "Engine", "Device", "HAL", "Backends"), *_NUMBERS, "When", numbers=_NUMBERS
 )
 
 
