@@ -47,7 +47,7 @@ struct Options {
     // with what it keeps in clients' files (prepare/cache_key.h); empty: none.
     std::string cacheKeyDirectory;
     // --max-partitions, --min-nodes-per-partition: where a model would be cut into more or smaller
-    // pieces, nodes fall back to less preferred backends; 0: no limit.
+    // partitions, nodes fall back to less preferred backends; 0: no limit.
     size_t maxPartitions = 0;
     size_t minNodesPerPartition = 0;
     // -u: operations the device denies; for experiments and for working round defects.

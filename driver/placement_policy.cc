@@ -46,8 +46,8 @@ Status unknown(const std::string& name, const std::vector<std::string>& backends
 Result<PlacementPolicy> PlacementPolicy::create(const Options& options,
                                                 const std::vector<std::string>& backends) {
     PlacementPolicy policy;
-    policy.mRules.maxPieces = options.maxPartitions;
-    policy.mRules.minNodesPerPiece = options.minNodesPerPartition;
+    policy.mRules.maxPartitions = options.maxPartitions;
+    policy.mRules.minNodesPerPartition = options.minNodesPerPartition;
     for (const std::string& name : options.requiredBackends) {
         const std::optional<engine::BackendIndex> index = indexOf(backends, name);
         if (!index.has_value()) {

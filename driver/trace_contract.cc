@@ -36,8 +36,8 @@ std::string driverSlice(TracePhase phase, std::string_view detail) {
 
 std::string sliceOf(const engine::Trace& work) {
     switch (work.kind) {
-        case engine::Trace::Kind::PIECE:
-            return driverSlice(TracePhase::EXECUTION, "piece on " + std::string(work.name));
+        case engine::Trace::Kind::PARTITION:
+            return driverSlice(TracePhase::EXECUTION, "partition on " + std::string(work.name));
         case engine::Trace::Kind::COPY:
             return slice("LC", TracePhase::TRANSFORMATION, "copy " + std::string(work.name));
         case engine::Trace::Kind::NODE:

@@ -26,7 +26,7 @@ enum class TracePhase : uint8_t {
 // Of what the driver itself does: "[NN_LD_PE]execute".
 std::string driverSlice(TracePhase phase, std::string_view detail);
 
-// Of what a run does: "[NN_LD_PE]piece on CpuAcc", "[NN_LC_PCO]operation 3 (CONV_2D)",
+// Of what a run does: "[NN_LD_PE]partition on CpuAcc", "[NN_LC_PCO]operation 3 (CONV_2D)",
 // "[NN_LC_PTR]copy to Mali".
 std::string sliceOf(const engine::Trace& work);
 

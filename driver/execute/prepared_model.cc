@@ -123,15 +123,16 @@ std::string PreparedModel::report() const {
         text += "device_bytes" + field(std::to_string(constants)) +
                 field(std::to_string(workspace)) + field(std::to_string(tables)) + "\n";
     }
-    text += "pieces" + field(std::to_string(program().pieceCount())) + "\n";
-    text += "bytes_between_pieces" + field(std::to_string(program().bytesBetweenPieces())) + "\n";
+    text += "partitions" + field(std::to_string(program().partitionCount())) + "\n";
+    text += "bytes_between_partitions" + field(std::to_string(program().bytesBetweenPartitions())) +
+            "\n";
     for (const engine::Program::Copy& copy : program().copies()) {
         text += "copy" + field(copy.tensor) + field(copy.from) + field(copy.to) +
                 field(std::to_string(copy.bytes)) + "\n";
     }
     for (const engine::NodePlacement& node : program().placement()) {
         text += "node" + field(listOf(node.sources)) + field(node.label) + field(node.kind) +
-                field(node.backend) + field(std::to_string(node.piece)) + field(node.kernel);
+                field(node.backend) + field(std::to_string(node.partition)) + field(node.kernel);
         for (const engine::NodePlacement::Refusal& refusal : node.refusals) {
             text += field(refusal.backend + ": " + refusal.reason);
         }

@@ -102,11 +102,11 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     //   arena_bytes    <n>            of the largest execution so far
     //   device_bytes <constants> <workspace> <tables>   on devices, unless there are none; of the
     //                                 largest executions so far, but for the constants
-    //   pieces <n>
-    //   bytes_between_pieces <n>      of the tensors that one piece writes and another reads
-    //   copy <tensor> <from> <to> <bytes>   between the host's memory and a device's; 0: not known
-    //   node <source operations> <label> <kind> <backend> <piece> <kernel> [<backend>: <reason>]...
-    //   vanished <operation> <what became of it>
+    //   partitions <n>
+    //   bytes_between_partitions <n>      of the tensors that one partition writes and another
+    //   reads copy <tensor> <from> <to> <bytes>   between the host's memory and a device's; 0: not
+    //   known node <source operations> <label> <kind> <backend> <partition> <kernel> [<backend>:
+    //   <reason>]... vanished <operation> <what became of it>
     // Source operations are ascending, separated by commas.
     std::string report() const;
 

@@ -5,8 +5,8 @@
 //
 // Glossary. tensor: a value of the graph, with a type that may have unknown dimensions. constant:
 // a tensor whose elements are known. input/output: tensors bound by the caller at each execution.
-// node: one computation. piece: a run of nodes given to one backend (engine/plan). operation: what
-// the caller's model has; nodes stem from operations.
+// node: one computation. partition: a run of nodes given to one backend (engine/plan). operation:
+// what the caller's model has; nodes stem from operations.
 
 #pragma once
 
@@ -60,7 +60,7 @@ struct Tensor {
     std::string name = {};
 
     bool isConstant() const { return constant.owner != nullptr || isPackedAway(); }
-    // Only nodes that have its packing may read it (CompiledPiece::packed).
+    // Only nodes that have its packing may read it (CompiledPartition::packed).
     bool isPackedAway() const { return constant.isPackedAway(); }
 };
 

@@ -79,7 +79,7 @@ class Shape {
 };
 
 // The scales of a tensor's channels. Immutable, and shared by all copies: types are copied with
-// every graph, piece and plan that a tensor appears in, and a client chooses how many channels
+// every graph, partition and plan that a tensor appears in, and a client chooses how many channels
 // there are.
 class ChannelScales {
   public:

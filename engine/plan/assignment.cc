@@ -115,7 +115,7 @@ Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends, Constant
     analyzed.placement = assigner.takePlacement();
     analyzed.graph = std::move(graph);
     analyzed.only = rules.only;
-    HALYARD_RETURN_IF_ERROR(applyPieceLimits(analyzed, backends, rules, checkpoint));
+    HALYARD_RETURN_IF_ERROR(applyPartitionLimits(analyzed, backends, rules, checkpoint));
     return analyzed;
 }
 

@@ -40,8 +40,8 @@ struct NodePlacement {
     std::string kind;   // "Conv2d"
     std::vector<uint32_t> sources;  // Node::sources; of the outermost node
     std::string backend;            // empty: no backend takes the node; kPlannerName: If and While
-    size_t piece = 0;               // index of the piece the node runs in; 0 until Program::build
-    std::string kernel;  // what computes it, as its backend says; empty until Program::build
+    size_t partition = 0;  // index of the partition the node runs in; 0 until Program::build
+    std::string kernel;    // what computes it, as its backend says; empty until Program::build
     struct Refusal {
         std::string backend;
         std::string reason;
@@ -57,10 +57,10 @@ struct PlacementRules {
     // graphs inside it included. Of a node with several operations the first hint counts.
     // Null: no hints.
     std::function<std::optional<BackendIndex>(uint32_t operation)> hintFor = nullptr;
-    // Limits that users set on the pieces of all graphs together, and of one piece (fallback.h); 0:
-    // none.
-    size_t maxPieces = 0;
-    size_t minNodesPerPiece = 0;
+    // Limits that users set on the partitions of all graphs together, and of one partition
+    // (fallback.h); 0: none.
+    size_t maxPartitions = 0;
+    size_t minNodesPerPartition = 0;
 };
 
 // What one graph's nodes were assigned to, and in turn those of the graphs inside.

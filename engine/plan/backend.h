@@ -4,38 +4,40 @@
 // library loaded at run time).
 //
 //   Backend            one per process and name; stateless for callers, thread-safe.
-//     └ compile() →  CompiledPiece     kernels chosen, room for packed constants asked for.
+//     └ compile() →  CompiledPartition     kernels chosen, room for packed constants asked for.
 //          │ finish()                     once, when the store of constants is filled: a device
 //          │                              uploads, and builds its programs. From then on immutable
 //          │                              and thread-safe.
-//          ├ specialize() →  ShapedPiece  for one set of input shapes; immutable, thread-safe.
-//          │    └ run()                   with memory that the planner provides.
-//          └ makeState() →  PieceState    of one execution, made with it: a queue, its buffers.
+//          ├ specialize() →  SpecializedPartition  for one set of input shapes; immutable,
+//          thread-safe. │    └ run()                   with memory that the planner provides. └
+//          makeState() →  PartitionState    of one execution, made with it: a queue, its buffers.
 //
 // Each may fail, with whatever status says best why: INTERNAL for a device that is broken,
 // RESOURCE_EXHAUSTED for one that is full. Nothing of what failed is kept.
 //
-// Shapes known at prepare time give exactly one ShapedPiece, made then. Otherwise the planner
-// specialises at execution and caches by input shapes, absent inputs among them. A piece with an
-// output whose shape is found by running reports it through RunArguments::allocator.
+// Shapes known at prepare time give exactly one SpecializedPartition, made then. Otherwise the
+// planner specialises at execution and caches by input shapes, absent inputs among them. A
+// partition with an output whose shape is found by running reports it through
+// RunArguments::allocator.
 //
 // Memory: a backend asks the store for what it packs, allocates in the stations before run(), and
 // there only what it keeps in its state or reserves from RunArguments::memory. It says how many
-// bytes of workspace a run needs (its internal tensors and scratch); the planner gives each piece a
-// slice of the execution's one arena, and binds piece inputs and outputs either to the arena or
-// straight to the caller's memory. Elements in the caller's memory may change while a piece runs,
-// because another process may hold the same memory: what steers a node (nodes.h) never lies there.
+// bytes of workspace a run needs (its internal tensors and scratch); the planner gives each
+// partition a slice of the execution's one arena, and binds partition inputs and outputs either to
+// the arena or straight to the caller's memory. Elements in the caller's memory may change while a
+// partition runs, because another process may hold the same memory: what steers a node (nodes.h)
+// never lies there.
 //
-// A backend whose tensors live elsewhere says so with memory(): inputs and outputs of its pieces
-// then lie in that memory, a workspace too if it asks for one, and the planner copies. Inputs that
-// steer a node of the piece still lie in the host's, unless readsInMemory().
+// A backend whose tensors live elsewhere says so with memory(): inputs and outputs of its
+// partitions then lie in that memory, a workspace too if it asks for one, and the planner copies.
+// Inputs that steer a node of the partition still lie in the host's, unless readsInMemory().
 //
 // run() returns when the results are there; where it is given a queue, it may leave them to that,
-// with whatever it has had checked. What a piece has a device work with lives until the queue is
-// finished. The planner has given the threads back before it runs a piece of a device.
+// with whatever it has had checked. What a partition has a device work with lives until the queue
+// is finished. The planner has given the threads back before it runs a partition of a device.
 //
-// If and While are the planner's: no backend is asked about them. engine/plan/stepwise_piece.h runs
-// a piece kernel by kernel, for backends that have kernels for nodes.
+// If and While are the planner's: no backend is asked about them. engine/plan/node_by_node.h runs
+// a partition kernel by kernel, for backends that have kernels for nodes.
 
 #pragma once
 
@@ -65,10 +67,10 @@ inline constexpr size_t kTensorAlignment = 64;
 
 // The nodes of a graph that one backend runs together, in execution order, with the tensors that
 // cross the boundary. Constants are read from the graph and are neither inputs nor outputs.
-struct Piece {
+struct Partition {
     std::vector<NodeId> nodes;
-    std::vector<TensorId> inputs;   // computed before the piece, or graph inputs
-    std::vector<TensorId> outputs;  // read after the piece, or graph outputs
+    std::vector<TensorId> inputs;   // computed before the partition, or graph inputs
+    std::vector<TensorId> outputs;  // read after the partition, or graph outputs
 };
 
 // What users may ask of all backends.
@@ -76,11 +78,11 @@ struct CompileOptions {
     bool fastMath = false;  // results may leave NNAPI's tolerance where that is faster
 };
 
-// Everything that compiling a piece may need. `constants` ends with the call, the rest is shared or
-// outlives the piece.
+// Everything that compiling a partition may need. `constants` ends with the call, the rest is
+// shared or outlives the partition.
 struct CompileArguments {
-    std::shared_ptr<const Graph> graph;  // constants that the piece packs may vanish afterwards
-    const Piece& piece;
+    std::shared_ptr<const Graph> graph;  // constants that the partition packs may vanish afterwards
+    const Partition& partition;
     ConstantStore& constants;
     std::shared_ptr<Budget> memory;  // null: not limited
     ThreadPool* threads = nullptr;   // never null
@@ -89,42 +91,43 @@ struct CompileArguments {
     Blobs blobs = {};  // of the backend, which the program keeps
 };
 
-// What a piece may draw on once the store is filled.
-struct PieceResources {
-    std::span<const std::byte> constants;  // the program's store; stays as long as the piece
+// What a partition may draw on once the store is filled.
+struct PartitionResources {
+    std::span<const std::byte> constants;  // the program's store; stays as long as the partition
     std::shared_ptr<Budget> memory;        // null: not limited
     std::shared_ptr<Budget> deviceMemory;  // bytes on devices (ChargedBuffer); null: not limited
     Checkpoint checkpoint = {};            // to be polled
     Blobs blobs = {};                      // as CompileArguments::blobs
 
-    PieceResources of(std::string_view backend) const {
-        PieceResources own = *this;
+    PartitionResources of(std::string_view backend) const {
+        PartitionResources own = *this;
         own.blobs = blobs.of(backend);
         return own;
     }
 };
 
 // What a backend keeps for one execution: runs of it come one after the other, with the same state.
-class PieceState {
+class PartitionState {
   public:
-    virtual ~PieceState() = default;
+    virtual ~PartitionState() = default;
 };
 
 // Gives memory to outputs whose shape a run finds. On the thread that called run().
 class OutputAllocator {
   public:
     virtual ~OutputAllocator() = default;
-    // INVALID_ARGUMENT if the graph or the caller expects another shape. Where the piece's outputs
-    // lie on a device, so does this.
+    // INVALID_ARGUMENT if the graph or the caller expects another shape. Where the partition's
+    // outputs lie on a device, so does this.
     virtual Result<TensorView> allocate(size_t output, const Shape& shape) = 0;
 };
 
-// Memory and data for one run of a piece. All spans are in the order of Piece::inputs/outputs.
+// Memory and data for one run of a partition. All spans are in the order of
+// Partition::inputs/outputs.
 struct RunArguments {
     std::span<const ConstTensorView> inputs;  // absent ones have no type
     // Types as outputTypes() has them. An output of unknown shape has data == nullptr; the backend
     // asks the allocator for it. An output without elements has an address all the same. Of a
-    // backend with memory of its own, inputs that steer nothing in the piece (or
+    // backend with memory of its own, inputs that steer nothing in the partition (or
     // readsInMemory()) and all outputs lie there.
     std::span<const TensorView> outputs;
     OutputAllocator* allocator = nullptr;  // null when every shape is known
@@ -132,7 +135,7 @@ struct RunArguments {
     std::span<std::byte> workspace;
     DevicePlace deviceWorkspace = {};      // deviceWorkspaceBytes() bytes; none for none
     std::span<const std::byte> constants;  // the program's store
-    PieceState* state = nullptr;           // what makeState() gave
+    PartitionState* state = nullptr;       // what makeState() gave
     DeviceQueue* queue = nullptr;          // of the backend's memory; null: to be done on return
     ThreadLease* threads = nullptr;        // never null
     // Polled between nodes, and inside them often enough that none overruns a deadline by much.
@@ -144,39 +147,39 @@ struct RunArguments {
     std::string_view track;                // of its traces, unless it knows better
 };
 
-class ShapedPiece {
+class SpecializedPartition {
   public:
-    virtual ~ShapedPiece() = default;
+    virtual ~SpecializedPartition() = default;
     // Concrete input shapes give concrete output types; extents found by running stay unknown.
     virtual std::span<const TensorType> outputTypes() const = 0;
     virtual size_t workspaceBytes() const = 0;
     // In the backend's own memory.
     virtual size_t deviceWorkspaceBytes() const { return 0; }
-    // Held there for these shapes alone, as long as the piece.
+    // Held there for these shapes alone, as long as the partition.
     virtual size_t deviceTableBytes() const { return 0; }
     // May be called from several threads at once, each with its own arguments.
     virtual Status run(const RunArguments& arguments) const = 0;
 };
 
-class CompiledPiece {
+class CompiledPartition {
   public:
-    virtual ~CompiledPiece() = default;
+    virtual ~CompiledPartition() = default;
     // Called once, before specialize() and makeState(), and after packed(): constants of the graph
-    // that the piece has packed may be gone by now. The piece is dropped where it fails.
-    virtual Status finish(const PieceResources& /*resources*/) { return {}; }
-    // `inputs` are fully known types in the order of Piece::inputs; null: absent. INVALID_ARGUMENT
-    // if a node can't do without it.
-    virtual Result<std::unique_ptr<const ShapedPiece>> specialize(
+    // that the partition has packed may be gone by now. The partition is dropped where it fails.
+    virtual Status finish(const PartitionResources& /*resources*/) { return {}; }
+    // `inputs` are fully known types in the order of Partition::inputs; null: absent.
+    // INVALID_ARGUMENT if a node can't do without it.
+    virtual Result<std::unique_ptr<const SpecializedPartition>> specialize(
             std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) const = 0;
     // For an execution that is being made. Null where the backend keeps nothing.
-    virtual Result<std::unique_ptr<PieceState>> makeState(
-            const PieceResources& /*resources*/) const {
-        return std::unique_ptr<PieceState>();
+    virtual Result<std::unique_ptr<PartitionState>> makeState(
+            const PartitionResources& /*resources*/) const {
+        return std::unique_ptr<PartitionState>();
     }
-    // What computes a node, by its index in Piece::nodes, for people; empty: not told.
+    // What computes a node, by its index in Partition::nodes, for people; empty: not told.
     virtual std::string_view kernelOf(size_t /*node*/) const { return {}; }
-    // Constants that the piece has packed, once for each input of a node that it no longer reads
-    // them for once the store is filled.
+    // Constants that the partition has packed, once for each input of a node that it no longer
+    // reads them for once the store is filled.
     virtual std::span<const TensorId> packed() const { return {}; }
     // Of constants that it holds in the backend's own memory, once it has finished.
     virtual size_t deviceConstantBytes() const { return 0; }
@@ -199,11 +202,11 @@ class Backend {
     // that asking for one operation or for the whole model gives the same answer.
     virtual Status supports(const Graph& graph, NodeId node) const = 0;
     // Compiles nodes it supports.
-    virtual Result<std::unique_ptr<CompiledPiece>> compile(
+    virtual Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const = 0;
-    // Where the tensors of its pieces live; null: in the host's. As long as the backend.
+    // Where the tensors of its partitions live; null: in the host's. As long as the backend.
     virtual DeviceMemory* memory() const { return nullptr; }
-    // Whether its pieces read an input that steers the node there as well, where nobody else
+    // Whether its partitions read an input that steers the node there as well, where nobody else
     // writes, and check what they find; otherwise the input lies in the host's memory.
     virtual bool readsInMemory(const Graph& /*graph*/, NodeId /*node*/, size_t /*input*/) const {
         return false;

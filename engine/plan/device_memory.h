@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DeviceMemory: memory that the processor can't read or write as it is. A backend that has some
-// (Backend::memory) gets the tensors of its pieces there: the planner allocates them and copies
+// (Backend::memory) gets the tensors of its partitions there: the planner allocates them and copies
 // what comes from elsewhere or goes there, once for all that read it.
 
 #pragma once

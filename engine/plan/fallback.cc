@@ -14,8 +14,8 @@
 namespace halyard::engine {
 namespace {
 
-// After so many rounds all pieces fall that can: each round cuts all graphs anew, and no graph that
-// was not made for it takes more than a few.
+// After so many rounds all partitions fall that can: each round cuts all graphs anew, and no graph
+// that was not made for it takes more than a few.
 constexpr size_t kPatience = 32;
 
 struct CutGraph {
@@ -23,8 +23,8 @@ struct CutGraph {
     Assignment* assignment = nullptr;
 };
 
-// A piece, all of whose nodes can leave it.
-struct LoosePiece {
+// A partition, all of whose nodes can leave it.
+struct LoosePartition {
     CutGraph in;
     std::vector<NodeId> nodes;
 };
@@ -104,27 +104,28 @@ class Limiter {
         : mBackends(backends), mRules(rules), mMover(analyzed, backends) {}
 
     Status run(const Checkpoint& checkpoint) {
-        size_t stalled = 0;  // rounds in a row that left as many pieces
+        size_t stalled = 0;  // rounds in a row that left as many partitions
         size_t before = 0;
         for (size_t round = 0;; ++round) {
-            HALYARD_RETURN_IF_ERROR(checkpoint.check("while the graph was cut into pieces"));
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while the graph was cut into partitions"));
             size_t count = 0;
-            std::vector<LoosePiece> loose = cut(count);
-            const bool tooMany = mRules.maxPieces > 0 && count > mRules.maxPieces;
-            const auto firstLarge = std::ranges::stable_partition(loose, [&](const auto& piece) {
-                                        return piece.nodes.size() < mRules.minNodesPerPiece;
-                                    }).begin();
+            std::vector<LoosePartition> loose = cut(count);
+            const bool tooMany = mRules.maxPartitions > 0 && count > mRules.maxPartitions;
+            const auto firstLarge =
+                    std::ranges::stable_partition(loose, [&](const auto& partition) {
+                        return partition.nodes.size() < mRules.minNodesPerPartition;
+                    }).begin();
             size_t falling = static_cast<size_t>(firstLarge - loose.begin());
-            std::string reason = "would run a piece of fewer than " +
-                                 std::to_string(mRules.minNodesPerPiece) + " nodes";
+            std::string reason = "would run a partition of fewer than " +
+                                 std::to_string(mRules.minNodesPerPartition) + " nodes";
             if (falling == 0 && tooMany) {
                 stalled = count == before ? stalled + 1 : 0;
                 before = count;
-                falling = batch(count - mRules.maxPieces, stalled, loose.size());
-                std::ranges::stable_sort(loose, {},
-                                         [](const auto& piece) { return piece.nodes.size(); });
-                reason = "would run one of more than " + std::to_string(mRules.maxPieces) +
-                         " pieces";
+                falling = batch(count - mRules.maxPartitions, stalled, loose.size());
+                std::ranges::stable_sort(
+                        loose, {}, [](const auto& partition) { return partition.nodes.size(); });
+                reason = "would run one of more than " + std::to_string(mRules.maxPartitions) +
+                         " partitions";
             }
             if (falling == 0) {
                 return {};
@@ -139,36 +140,36 @@ class Limiter {
     }
 
   private:
-    // A piece that goes may join the two beside it, so that half as many have to go. Where that
+    // A partition that goes may join the two beside it, so that half as many have to go. Where that
     // does not show, more go at once.
     static size_t batch(size_t excess, size_t stalled, size_t most) {
         const size_t least = (excess + 1) / 2;
         return std::min(most, stalled < kPatience ? least << std::min<size_t>(stalled, 20) : most);
     }
 
-    std::vector<LoosePiece> cut(size_t& count) {
-        std::vector<LoosePiece> loose;
+    std::vector<LoosePartition> cut(size_t& count) {
+        std::vector<LoosePartition> loose;
         for (const CutGraph& in : mMover.graphs()) {
-            for (AssignedPiece& assigned :
-                 partition(*in.graph, in.assignment->backendOf, mBackends.size())) {
+            for (AssignedPartition& assigned :
+                 partitionGraph(*in.graph, in.assignment->backendOf, mBackends.size())) {
                 if (assigned.backend == kPlanner) {
                     continue;
                 }
                 ++count;
-                const bool canGo = std::ranges::all_of(assigned.piece.nodes, [&](NodeId node) {
+                const bool canGo = std::ranges::all_of(assigned.partition.nodes, [&](NodeId node) {
                     return mMover.nextOf(in, node).has_value();
                 });
                 if (canGo) {
-                    loose.push_back({.in = in, .nodes = std::move(assigned.piece.nodes)});
+                    loose.push_back({.in = in, .nodes = std::move(assigned.partition.nodes)});
                 }
             }
         }
         return loose;
     }
 
-    void drop(const LoosePiece& piece, const std::string& reason) {
-        for (const NodeId node : piece.nodes) {
-            mMover.drop(piece.in, node, reason);
+    void drop(const LoosePartition& partition, const std::string& reason) {
+        for (const NodeId node : partition.nodes) {
+            mMover.drop(partition.in, node, reason);
         }
     }
 
@@ -179,10 +180,10 @@ class Limiter {
 
 }  // namespace
 
-Status applyPieceLimits(AnalyzedGraph& analyzed, const BackendList& backends,
-                        const PlacementRules& rules, const Checkpoint& checkpoint) {
-    // Of nodes that nothing takes there are no pieces.
-    if ((rules.maxPieces == 0 && rules.minNodesPerPiece <= 1) || !analyzed.placed().ok()) {
+Status applyPartitionLimits(AnalyzedGraph& analyzed, const BackendList& backends,
+                            const PlacementRules& rules, const Checkpoint& checkpoint) {
+    // Of nodes that nothing takes there are no partitions.
+    if ((rules.maxPartitions == 0 && rules.minNodesPerPartition <= 1) || !analyzed.placed().ok()) {
         return {};
     }
     return Limiter(analyzed, backends, rules).run(checkpoint);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pieces of kernels that need no preparation.
+// Partitions of kernels that need no preparation.
 
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "engine/plan/stepwise_piece.h"
+#include "engine/plan/node_by_node.h"
 
 namespace halyard::engine {
 namespace {
@@ -30,7 +30,7 @@ class FoundKernel final : public StepKernel {
         Status run(KernelCall& call) const override { return mKernel.run(mNode, call); }
 
       private:
-        const Node& mNode;  // of the piece's graph
+        const Node& mNode;  // of the partition's graph
         const Kernel mKernel;
     };
 
@@ -40,9 +40,9 @@ class FoundKernel final : public StepKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<CompiledPiece>> compileStepwise(const CompileArguments& arguments,
-                                                       FindKernel findKernel) {
-    return compileStepwise(
+Result<std::unique_ptr<CompiledPartition>> compileNodeByNode(const CompileArguments& arguments,
+                                                             FindKernel findKernel) {
+    return compileNodeByNode(
             arguments,
             [findKernel](const KernelArguments& own) -> Result<std::unique_ptr<const StepKernel>> {
                 const Kernel kernel = findKernel(own.node);

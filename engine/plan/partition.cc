@@ -13,7 +13,7 @@ namespace halyard::engine {
 namespace {
 
 constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
-constexpr size_t kNoPiece = std::numeric_limits<size_t>::max();
+constexpr size_t kNoPartition = std::numeric_limits<size_t>::max();
 
 // Which node writes each tensor, and which nodes wait for each node.
 struct Dependencies {
@@ -42,7 +42,7 @@ struct Dependencies {
 using NodeRun = std::pair<BackendIndex, std::vector<NodeId>>;
 
 // Starts with the nodes of `first` and takes from each backend in turn all that can run by then, so
-// that a piece ends only when whatever is left of its backend waits for another piece.
+// that a partition ends only when whatever is left of its backend waits for another partition.
 std::vector<NodeRun> takeTurns(const Dependencies& dependencies,
                                std::span<const BackendIndex> backendOf, size_t backendCount,
                                BackendIndex first) {
@@ -79,44 +79,44 @@ std::vector<NodeRun> takeTurns(const Dependencies& dependencies,
     return runs;
 }
 
-// What crosses the boundaries of the pieces: inputs by first use, outputs as they are written.
+// What crosses the boundaries of the partitions: inputs by first use, outputs as they are written.
 void findBoundaries(const Graph& graph, const Dependencies& dependencies,
-                    std::vector<AssignedPiece>& pieces) {
+                    std::vector<AssignedPartition>& partitions) {
     const size_t tensorCount = graph.tensors().size();
-    std::vector<size_t> pieceOf(graph.nodes().size(), kNoPiece);
-    for (size_t i = 0; i < pieces.size(); ++i) {
-        for (const NodeId id : pieces[i].piece.nodes) {
-            pieceOf[id] = i;
+    std::vector<size_t> partitionOf(graph.nodes().size(), kNoPartition);
+    for (size_t i = 0; i < partitions.size(); ++i) {
+        for (const NodeId id : partitions[i].partition.nodes) {
+            partitionOf[id] = i;
         }
     }
-    std::vector<bool> leavesPiece(tensorCount, false);
+    std::vector<bool> leavesPartition(tensorCount, false);
     for (const TensorId output : graph.outputs()) {
-        leavesPiece[output] = true;
+        leavesPartition[output] = true;
     }
-    std::vector<size_t> lastReader(tensorCount, kNoPiece);  // the piece that listed it last
-    for (size_t i = 0; i < pieces.size(); ++i) {
-        for (const NodeId id : pieces[i].piece.nodes) {
+    std::vector<size_t> lastReader(tensorCount, kNoPartition);  // the partition that listed it last
+    for (size_t i = 0; i < partitions.size(); ++i) {
+        for (const NodeId id : partitions[i].partition.nodes) {
             for (const TensorId input : graph.node(id).inputs) {
                 if (input == kNoTensor || graph.tensor(input).isConstant()) {
                     continue;
                 }
                 const NodeId writer = dependencies.writer[input];
-                if (writer != kNoNode && pieceOf[writer] == i) {
+                if (writer != kNoNode && partitionOf[writer] == i) {
                     continue;
                 }
-                leavesPiece[input] = true;
+                leavesPartition[input] = true;
                 if (lastReader[input] != i) {
                     lastReader[input] = i;
-                    pieces[i].piece.inputs.push_back(input);
+                    partitions[i].partition.inputs.push_back(input);
                 }
             }
         }
     }
-    for (AssignedPiece& assigned : pieces) {
-        for (const NodeId id : assigned.piece.nodes) {
+    for (AssignedPartition& assigned : partitions) {
+        for (const NodeId id : assigned.partition.nodes) {
             for (const TensorId output : graph.node(id).outputs) {
-                if (leavesPiece[output]) {
-                    assigned.piece.outputs.push_back(output);
+                if (leavesPartition[output]) {
+                    assigned.partition.outputs.push_back(output);
                 }
             }
         }
@@ -125,17 +125,18 @@ void findBoundaries(const Graph& graph, const Dependencies& dependencies,
 
 }  // namespace
 
-std::vector<AssignedPiece> partition(const Graph& graph, std::span<const BackendIndex> backendOf,
-                                     size_t backendCount) {
+std::vector<AssignedPartition> partitionGraph(const Graph& graph,
+                                              std::span<const BackendIndex> backendOf,
+                                              size_t backendCount) {
     const Dependencies dependencies(graph);
     // The planner takes turns like a backend, behind the others.
     std::vector<BackendIndex> turnOf(backendOf.begin(), backendOf.end());
     std::ranges::replace(turnOf, kPlanner, backendCount);
     const size_t turns = std::ranges::find(turnOf, backendCount) == turnOf.end() ? backendCount
                                                                                  : backendCount + 1;
-    // With two backends the better beginning gives the fewest pieces that any order can give: by
-    // the nth turn, no other order with that beginning has run a node that this one has not. With
-    // more backends it is a good guess.
+    // With two backends the better beginning gives the fewest partitions that any order can give:
+    // by the nth turn, no other order with that beginning has run a node that this one has not.
+    // With more backends it is a good guess.
     std::optional<std::vector<NodeRun>> best;
     for (BackendIndex first = 0; first < turns; ++first) {
         std::vector<NodeRun> runs = takeTurns(dependencies, turnOf, turns, first);
@@ -143,21 +144,21 @@ std::vector<AssignedPiece> partition(const Graph& graph, std::span<const Backend
             best = std::move(runs);
         }
     }
-    std::vector<AssignedPiece> pieces;
+    std::vector<AssignedPartition> partitions;
     for (NodeRun& run : best.value_or(std::vector<NodeRun>())) {
         if (run.first < backendCount) {
-            pieces.push_back(
+            partitions.push_back(
                     {.backend = run.first,
-                     .piece = {.nodes = std::move(run.second), .inputs = {}, .outputs = {}}});
+                     .partition = {.nodes = std::move(run.second), .inputs = {}, .outputs = {}}});
             continue;
         }
         for (const NodeId node : run.second) {
-            pieces.push_back(
-                    {.backend = kPlanner, .piece = {.nodes = {node}, .inputs = {}, .outputs = {}}});
+            partitions.push_back({.backend = kPlanner,
+                                  .partition = {.nodes = {node}, .inputs = {}, .outputs = {}}});
         }
     }
-    findBoundaries(graph, dependencies, pieces);
-    return pieces;
+    findBoundaries(graph, dependencies, partitions);
+    return partitions;
 }
 
 }  // namespace halyard::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Partitioning: from "this node runs on that backend" to pieces, and their order.
+// Partitioning: from "this node runs on that backend" to partitions, and their order.
 
 #pragma once
 
@@ -14,17 +14,18 @@
 
 namespace halyard::engine {
 
-struct AssignedPiece {
+struct AssignedPartition {
     BackendIndex backend = 0;
-    Piece piece;
+    Partition partition;
 };
 
-// Cuts a verified graph into pieces, in an order in which each runs after everything it reads.
+// Cuts a verified graph into partitions, in an order in which each runs after everything it reads.
 // `backendOf` has one entry per node, each below `backendCount` or kPlanner, whose nodes are a
-// piece of their own each. Nodes of one backend share a piece wherever the order allows, whether or
-// not they depend on each other; within a piece they keep the graph's order. Every node is in
-// exactly one piece. Deterministic.
-std::vector<AssignedPiece> partition(const Graph& graph, std::span<const BackendIndex> backendOf,
-                                     size_t backendCount);
+// partition of their own each. Nodes of one backend share a partition wherever the order allows,
+// whether or not they depend on each other; within a partition they keep the graph's order. Every
+// node is in exactly one partition. Deterministic.
+std::vector<AssignedPartition> partitionGraph(const Graph& graph,
+                                              std::span<const BackendIndex> backendOf,
+                                              size_t backendCount);
 
 }  // namespace halyard::engine

@@ -93,9 +93,9 @@ bool hasWhereToMove(const AnalyzedGraph& analyzed, const BackendList& backends) 
 }
 
 // Of a backend that builds none, as one whose device is lost, not each is tried.
-constexpr size_t kMostFailedPieces = 3;
+constexpr size_t kMostFailedPartitions = 3;
 
-// Of a node whose piece was not come to.
+// Of a node whose partition was not come to.
 constexpr size_t kNotReached = std::numeric_limits<size_t>::max();
 
 template <typename Fits>
@@ -118,8 +118,8 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
     HALYARD_RETURN_IF_ERROR(checkElements(analyzed.graph));
     std::map<std::string, size_t> failures;  // by backend
     // The analysed graph shares the elements of its constants, but not what graphs inside take:
-    // where that is too much, it is not kept for pieces that would have to move.
-    bool keepsGraph = options.movesPieces && hasWhereToMove(analyzed, backends);
+    // where that is too much, it is not kept for partitions that would have to move.
+    bool keepsGraph = options.movesPartitions && hasWhereToMove(analyzed, backends);
     const bool holdsGraphs = std::ranges::any_of(
             analyzed.graph.nodes(), [](const Node& node) { return !nestedGraphs(node).empty(); });
     while (true) {
@@ -140,14 +140,15 @@ Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
             return built;
         }
         std::vector<size_t> placements = placementsThat(
-                state->placement, [&](const NodePlacement& node) { return node.piece == *failed; });
+                state->placement,
+                [&](const NodePlacement& node) { return node.partition == *failed; });
         const std::string backend = state->placement[placements.front()].backend;
-        if (++failures[backend] > kMostFailedPieces) {
+        if (++failures[backend] > kMostFailedPartitions) {
             placements = placementsThat(state->placement, [&](const NodePlacement& node) {
                 return node.backend == backend;
             });
         }
-        const std::string reason = "did not build its piece: " + std::string(built.message());
+        const std::string reason = "did not build its partition: " + std::string(built.message());
         if (!moveOn(analyzed, backends, placements, reason)) {
             return built;
         }
@@ -161,7 +162,7 @@ Status Program::buildOnce(State& state, const AnalyzedGraph& analyzed, const Bac
     state.backends = identitiesOf(backends);
     state.placement = analyzed.placement;
     for (NodePlacement& placement : state.placement) {
-        placement.piece = kNotReached;
+        placement.partition = kNotReached;
     }
     ConstantNumbers numbers;
     ConstantStore constants;
@@ -179,7 +180,7 @@ Status Program::buildOnce(State& state, const AnalyzedGraph& analyzed, const Bac
     failed = arguments.failed;
     HALYARD_RETURN_IF_ERROR(schedule.status());
     state.schedule = std::move(schedule).value();
-    state.pieceCount = arguments.pieces;
+    state.partitionCount = arguments.partitions;
     HALYARD_ASSIGN_OR_RETURN(AlignedBuffer block, constants.fill(state.memory, options.checkpoint));
     const auto owner = std::make_shared<const AlignedBuffer>(std::move(block));
     state.constants = {.owner = owner, .view = owner->bytes()};
@@ -191,7 +192,7 @@ Status Program::buildOnce(State& state, const AnalyzedGraph& analyzed, const Bac
 
 // Everything after the constants are in their places.
 Status Program::plan(State& state, const Checkpoint& checkpoint, std::optional<size_t>& failed) {
-    HALYARD_RETURN_IF_ERROR(finishPieces(state.schedule, state.resources(checkpoint), failed));
+    HALYARD_RETURN_IF_ERROR(finishPartitions(state.schedule, state.resources(checkpoint), failed));
     const Graph& graph = *state.schedule.graph;
     std::vector<MaybeShape> inputShapes;
     for (const TensorId input : graph.inputs()) {
@@ -244,11 +245,11 @@ void Program::forEachNode(const VisitNode& visit) const {
     });
 }
 
-size_t Program::pieceCount() const {
-    return mState->pieceCount;
+size_t Program::partitionCount() const {
+    return mState->partitionCount;
 }
 
-uint64_t Program::bytesBetweenPieces() const {
+uint64_t Program::bytesBetweenPartitions() const {
     uint64_t bytes = 0;
     forEachSchedule(mState->schedule, [&](const Schedule& schedule) {
         for (const Step& step : schedule.steps) {
@@ -304,8 +305,8 @@ size_t Program::deviceConstantBytes() const {
     size_t bytes = 0;
     forEachSchedule(mState->schedule, [&](const Schedule& schedule) {
         for (const Step& step : schedule.steps) {
-            if (const auto* piece = std::get_if<PieceStep>(&step.work)) {
-                bytes += piece->compiled->deviceConstantBytes();
+            if (const auto* partition = std::get_if<PartitionStep>(&step.work)) {
+                bytes += partition->compiled->deviceConstantBytes();
             }
         }
     });

@@ -75,7 +75,7 @@ class Program;
 // Movable.
 class Execution {
   public:
-    // With what its pieces keep for it: fails as their backends do.
+    // With what its partitions keep for it: fails as their backends do.
     static Result<Execution> create(std::shared_ptr<const Program> program,
                                     const Checkpoint& checkpoint = {});
     ~Execution();
@@ -108,9 +108,9 @@ struct BuildOptions {
     std::shared_ptr<Budget> deviceMemory = nullptr;  // the same, for bytes on devices
     Checkpoint checkpoint = {};
     CompileOptions compile = {};
-    // A piece that its backend fails to build goes to the next one that takes its nodes. False: the
-    // program fails as the piece does, so that tests see it.
-    bool movesPieces = true;
+    // A partition that its backend fails to build goes to the next one that takes its nodes. False:
+    // the program fails as the partition does, so that tests see it.
+    bool movesPartitions = true;
 };
 
 // Who may have made a saved program's bytes, and who may change them.
@@ -135,7 +135,7 @@ class Program : public std::enable_shared_from_this<Program> {
     // no backend takes, with every backend's reason. What the program and its executions hold is
     // reserved from the memory, which programs may share; RESOURCE_EXHAUSTED if that has no room
     // for what the backends pack, or could never have room for an arena whose size is known. A
-    // piece that does not build, where memory and time are not what is short, goes to the next
+    // partition that does not build, where memory and time are not what is short, goes to the next
     // backend, with a warning in the log and the reason in the placement. Otherwise fails as the
     // backends do. `backends` are those that the graph was analysed for. Takes near-linear time in
     // the size of the graph.
@@ -171,11 +171,11 @@ class Program : public std::enable_shared_from_this<Program> {
     // name.
     using VisitNode = std::function<void(const Graph& graph, const Node& node, size_t placement)>;
     void forEachNode(const VisitNode& visit) const;
-    // Of all graphs; an If or While counts as one, next to the pieces inside.
-    size_t pieceCount() const;
-    // Of the tensors that one piece writes and another reads, once for each that reads them; If and
-    // While read what their graphs do. Without those whose size only a run tells.
-    uint64_t bytesBetweenPieces() const;
+    // Of all graphs; an If or While counts as one, next to the partitions inside.
+    size_t partitionCount() const;
+    // Of the tensors that one partition writes and another reads, once for each that reads them; If
+    // and While read what their graphs do. Without those whose size only a run tells.
+    uint64_t bytesBetweenPartitions() const;
     // What is brought from one memory to another, in the order of the steps. A run makes each copy
     // once, or as often as a While asks for it; copies for outputs that nobody wants are left out.
     struct Copy {
@@ -193,14 +193,14 @@ class Program : public std::enable_shared_from_this<Program> {
     size_t arenaBytes() const;
     // The same on devices.
     size_t deviceArenaBytes() const;
-    // Held on devices for as long as the program, by all its pieces.
+    // Held on devices for as long as the program, by all its partitions.
     size_t deviceConstantBytes() const;
 
   private:
     friend class Execution;
     struct State;
     explicit Program(std::unique_ptr<State> state);
-    // With the pieces as they are assigned; `failed` is told the number of one that its backend
+    // With the partitions as they are assigned; `failed` is told the number of one that its backend
     // does not build.
     static Status buildOnce(State& state, const AnalyzedGraph& analyzed,
                             const BackendList& backends, const BuildOptions& options,

@@ -42,7 +42,7 @@ struct Program::State {
     };
     Store constants;
     std::vector<NodePlacement> placement;
-    size_t pieceCount = 0;
+    size_t partitionCount = 0;
     // What a saved program needs beyond the graph and the store.
     Assignment assignment;
     std::vector<BackendIdentity> backends;  // as the assignment counts them
@@ -51,7 +51,7 @@ struct Program::State {
     size_t constantsFilled = 0;  // in this process
     std::shared_ptr<BlobStore> blobs;
 
-    PieceResources resources(const Checkpoint& checkpoint) const {
+    PartitionResources resources(const Checkpoint& checkpoint) const {
         return {.constants = constants.bytes(),
                 .memory = memory,
                 .deviceMemory = deviceMemory,

@@ -127,7 +127,7 @@ Result<std::shared_ptr<const Program>> Program::load(const SectionFile& file, Sa
     HALYARD_ASSIGN_OR_RETURN(state->schedule,
                              compileSchedule(std::make_shared<Graph>(std::move(loaded)),
                                              manifest.assignment, arguments));
-    state->pieceCount = arguments.pieces;
+    state->partitionCount = arguments.partitions;
     state->assignment = std::move(manifest.assignment);
     HALYARD_RETURN_IF_ERROR(checkPackedConstants(state->schedule));
     releasePackedConstants(state->schedule);

@@ -140,10 +140,10 @@ class ScheduleCompiler {
         for (const TensorId input : mGraph->inputs()) {
             mSchedule.inputs.push_back(write(input, kHost));
         }
-        for (const AssignedPiece& assigned :
-             partition(*mGraph, mAssignment.backendOf, mArguments.backends.size())) {
+        for (const AssignedPartition& assigned :
+             partitionGraph(*mGraph, mAssignment.backendOf, mArguments.backends.size())) {
             HALYARD_RETURN_IF_ERROR(mArguments.checkpoint.check("while the graph was compiled"));
-            HALYARD_RETURN_IF_ERROR(assigned.backend != kPlanner ? compilePiece(assigned)
+            HALYARD_RETURN_IF_ERROR(assigned.backend != kPlanner ? compilePartition(assigned)
                                                                  : compileControlFlow(assigned));
         }
         for (size_t i = 0; i < mGraph->outputs().size(); ++i) {
@@ -227,9 +227,9 @@ class ScheduleCompiler {
     }
 
     // What steers these nodes from the host's memory.
-    std::set<TensorId> steeringOf(const Piece& piece, const Backend& backend) const {
+    std::set<TensorId> steeringOf(const Partition& partition, const Backend& backend) const {
         std::set<TensorId> steering;
-        for (const NodeId id : piece.nodes) {
+        for (const NodeId id : partition.nodes) {
             const Node& node = mGraph->node(id);
             const NodeSignature signature = signatureOf(node.descriptor);
             for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -241,19 +241,19 @@ class ScheduleCompiler {
         return steering;
     }
 
-    void notePiece(const Piece& piece) {
-        for (const NodeId node : piece.nodes) {
-            mArguments.placement[mAssignment.placementOf[node]].piece = mArguments.pieces;
+    void notePartition(const Partition& partition) {
+        for (const NodeId node : partition.nodes) {
+            mArguments.placement[mAssignment.placementOf[node]].partition = mArguments.partitions;
         }
-        ++mArguments.pieces;
+        ++mArguments.partitions;
     }
 
-    Status compilePiece(const AssignedPiece& assigned) {
+    Status compilePartition(const AssignedPartition& assigned) {
         const Backend& backend = *mArguments.backends[assigned.backend];
-        notePiece(assigned.piece);
-        Result<std::unique_ptr<CompiledPiece>> compiled =
+        notePartition(assigned.partition);
+        Result<std::unique_ptr<CompiledPartition>> compiled =
                 backend.compile({.graph = mGraph,
-                                 .piece = assigned.piece,
+                                 .partition = assigned.partition,
                                  .constants = mArguments.constants,
                                  .memory = mArguments.memory,
                                  .threads = mArguments.threads,
@@ -261,42 +261,43 @@ class ScheduleCompiler {
                                  .options = mArguments.options,
                                  .blobs = mArguments.blobs.of(backend.name())});
         if (!compiled.ok()) {
-            mArguments.failed = mArguments.pieces - 1;
+            mArguments.failed = mArguments.partitions - 1;
             return compiled.status().withContext(backend.name());
         }
         if (*compiled == nullptr) {
-            mArguments.failed = mArguments.pieces - 1;
+            mArguments.failed = mArguments.partitions - 1;
             return internalError(std::string(backend.name()) +
                                  " compiled nothing, and says that all went well");
         }
         const HomeId home = homeOf(backend);
-        PieceStep piece;
-        piece.backend = backend.name();
-        piece.piece = mArguments.pieces - 1;
-        piece.home = home;
-        piece.compiled = std::move(compiled).value();
-        for (size_t i = 0; i < assigned.piece.nodes.size(); ++i) {
-            const size_t placement = mAssignment.placementOf[assigned.piece.nodes[i]];
-            mArguments.placement[placement].kernel = piece.compiled->kernelOf(i);
+        PartitionStep partition;
+        partition.backend = backend.name();
+        partition.partition = mArguments.partitions - 1;
+        partition.home = home;
+        partition.compiled = std::move(compiled).value();
+        for (size_t i = 0; i < assigned.partition.nodes.size(); ++i) {
+            const size_t placement = mAssignment.placementOf[assigned.partition.nodes[i]];
+            mArguments.placement[placement].kernel = partition.compiled->kernelOf(i);
         }
-        piece.specializations = std::make_unique<ShapeCache<ShapedPiece>>(kSpecializationsPerStep);
+        partition.specializations =
+                std::make_unique<ShapeCache<SpecializedPartition>>(kSpecializationsPerStep);
         Step step;
-        step.work = std::move(piece);
+        step.work = std::move(partition);
         const std::set<TensorId> steering =
-                home == kHost ? std::set<TensorId>() : steeringOf(assigned.piece, backend);
-        for (const TensorId input : assigned.piece.inputs) {
+                home == kHost ? std::set<TensorId>() : steeringOf(assigned.partition, backend);
+        for (const TensorId input : assigned.partition.inputs) {
             step.inputs.push_back(read(input, steering.contains(input) ? kHost : home));
         }
-        for (const TensorId output : assigned.piece.outputs) {
+        for (const TensorId output : assigned.partition.outputs) {
             step.outputs.push_back(write(output, home));
         }
         append(std::move(step));
         return {};
     }
 
-    Status compileControlFlow(const AssignedPiece& assigned) {
-        notePiece(assigned.piece);
-        const NodeId id = assigned.piece.nodes.front();
+    Status compileControlFlow(const AssignedPartition& assigned) {
+        notePartition(assigned.partition);
+        const NodeId id = assigned.partition.nodes.front();
         Node& node = mGraph->mutableNode(id);
         const std::vector<NestedGraph*> nested = nestedGraphs(node);
         std::vector<std::unique_ptr<Schedule>> schedules;
@@ -400,8 +401,8 @@ std::vector<int64_t> readersOf(const Schedule& schedule) {
         ++readers[slot.tensor];
     }
     for (const Step& step : schedule.steps) {
-        if (const auto* piece = std::get_if<PieceStep>(&step.work)) {
-            for (const TensorId id : piece->compiled->packed()) {
+        if (const auto* partition = std::get_if<PartitionStep>(&step.work)) {
+            for (const TensorId id : partition->compiled->packed()) {
                 --readers[id];
             }
         }
@@ -416,8 +417,8 @@ void releasePackedConstants(Schedule& schedule) {
     const std::vector<int64_t> readers = readersOf(schedule);
     const std::vector<bool> steers = steeringTensors(*schedule.graph);
     for (const Step& step : schedule.steps) {
-        if (const auto* piece = std::get_if<PieceStep>(&step.work)) {
-            for (const TensorId id : piece->compiled->packed()) {
+        if (const auto* partition = std::get_if<PartitionStep>(&step.work)) {
+            for (const TensorId id : partition->compiled->packed()) {
                 if (readers[id] <= 0 && !steers[id]) {
                     schedule.graph->packAway(id);
                 }
@@ -445,21 +446,21 @@ Status checkPackedConstants(const Schedule& schedule) {
     return status;
 }
 
-Status finishPieces(const Schedule& schedule, const PieceResources& resources,
-                    std::optional<size_t>& failed) {
+Status finishPartitions(const Schedule& schedule, const PartitionResources& resources,
+                        std::optional<size_t>& failed) {
     Status status;
     forEachSchedule(schedule, [&](const Schedule& each) {
         for (const Step& step : each.steps) {
-            const auto* piece = std::get_if<PieceStep>(&step.work);
-            if (piece == nullptr || !status.ok()) {
+            const auto* partition = std::get_if<PartitionStep>(&step.work);
+            if (partition == nullptr || !status.ok()) {
                 continue;
             }
-            status = resources.checkpoint.check("while pieces were made ready");
+            status = resources.checkpoint.check("while partitions were made ready");
             if (status.ok()) {
-                status = piece->compiled->finish(resources.of(piece->backend))
-                                 .withContext(piece->backend);
+                status = partition->compiled->finish(resources.of(partition->backend))
+                                 .withContext(partition->backend);
                 if (!status.ok()) {
-                    failed = piece->piece;
+                    failed = partition->partition;
                 }
             }
         }
@@ -467,29 +468,28 @@ Status finishPieces(const Schedule& schedule, const PieceResources& resources,
     return status;
 }
 
-Result<std::shared_ptr<const ShapedPiece>> specializeStep(const Schedule& schedule,
-                                                          const Step& step,
-                                                          std::span<const TensorType* const> inputs,
-                                                          const Checkpoint& checkpoint) {
-    const PieceStep& piece = *std::get_if<PieceStep>(&step.work);
-    Result<std::unique_ptr<const ShapedPiece>> specialized =
-            piece.compiled->specialize(inputs, checkpoint);
+Result<std::shared_ptr<const SpecializedPartition>> specializeStep(
+        const Schedule& schedule, const Step& step, std::span<const TensorType* const> inputs,
+        const Checkpoint& checkpoint) {
+    const PartitionStep& partition = *std::get_if<PartitionStep>(&step.work);
+    Result<std::unique_ptr<const SpecializedPartition>> specialized =
+            partition.compiled->specialize(inputs, checkpoint);
     if (!specialized.ok()) {
-        return specialized.status().withContext(piece.backend);
+        return specialized.status().withContext(partition.backend);
     }
-    std::shared_ptr<const ShapedPiece> shaped = std::move(specialized).value();
+    std::shared_ptr<const SpecializedPartition> shaped = std::move(specialized).value();
     const std::span<const TensorType> outputs = shaped->outputTypes();
     if (outputs.size() != step.outputs.size()) {
-        return internalError(std::string(piece.backend) + " reports " +
-                             std::to_string(outputs.size()) + " outputs for a piece with " +
+        return internalError(std::string(partition.backend) + " reports " +
+                             std::to_string(outputs.size()) + " outputs for a partition with " +
                              std::to_string(step.outputs.size()));
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
         const TensorType& expected = schedule.graphType(step.outputs[i]);
         if (outputs[i].type != expected.type) {
-            return internalError(std::string(piece.backend) + " makes output " + std::to_string(i) +
-                                 " of a piece " + outputs[i].toString() + " where the graph has " +
-                                 expected.toString());
+            return internalError(std::string(partition.backend) + " makes output " +
+                                 std::to_string(i) + " of a partition " + outputs[i].toString() +
+                                 " where the graph has " + expected.toString());
         }
     }
     return shaped;

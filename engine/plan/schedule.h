@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Schedule: a graph cut into steps and compiled, with the tensors that cross between them. A step
-// is a piece, which a backend runs, an If or While, with the schedules of the graphs inside, or a
-// copy from one memory to another. It knows no shapes beyond those of the graph; ShapedPlan adds
+// is a partition, which a backend runs, an If or While, with the schedules of the graphs inside, or
+// a copy from one memory to another. It knows no shapes beyond those of the graph; ShapedPlan adds
 // the rest.
 
 #pragma once
@@ -44,8 +44,8 @@ using HomeId = size_t;
 inline constexpr HomeId kHost = std::numeric_limits<HomeId>::max();
 
 // A tensor that crosses between steps or to the caller, in one memory. One that steps read in
-// several has a slot in each. Only these get memory from the planner; what stays inside a piece is
-// its backend's business.
+// several has a slot in each. Only these get memory from the planner; what stays inside a partition
+// is its backend's business.
 struct Slot {
     TensorId tensor = kNoTensor;
     HomeId home = kHost;
@@ -60,13 +60,13 @@ struct Slot {
     bool isOnlyCopied = true;
 };
 
-struct PieceStep {
+struct PartitionStep {
     std::string_view backend;
-    size_t piece = 0;     // its number, as NodePlacement has it
-    HomeId home = kHost;  // of its tensors, but for what steers it
-    std::unique_ptr<CompiledPiece> compiled;
+    size_t partition = 0;  // its number, as NodePlacement has it
+    HomeId home = kHost;   // of its tensors, but for what steers it
+    std::unique_ptr<CompiledPartition> compiled;
     // For input shapes that only a run can tell.
-    std::unique_ptr<ShapeCache<ShapedPiece>> specializations;
+    std::unique_ptr<ShapeCache<SpecializedPartition>> specializations;
 };
 
 struct IfStep {
@@ -88,9 +88,9 @@ struct CopyStep {
 
 // A step in its place in the order.
 struct Step {
-    std::variant<PieceStep, IfStep, WhileStep, CopyStep> work;
-    std::vector<SlotId> inputs;   // as Piece::inputs; of an If or While all that it reads
-    std::vector<SlotId> outputs;  // as Piece::outputs; of an If or While all that it writes
+    std::variant<PartitionStep, IfStep, WhileStep, CopyStep> work;
+    std::vector<SlotId> inputs;   // as Partition::inputs; of an If or While all that it reads
+    std::vector<SlotId> outputs;  // as Partition::outputs; of an If or While all that it writes
     std::string_view label;       // of the If or While
 };
 
@@ -133,9 +133,9 @@ struct ScheduleArguments {
     Checkpoint checkpoint = {};
     CompileOptions options = {};
     Blobs blobs = {};                       // of all backends
-    std::vector<NodePlacement>& placement;  // is told the pieces
-    size_t pieces = 0;                      // so far, over all graphs
-    std::optional<size_t> failed = {};      // is told the piece that its backend did not compile
+    std::vector<NodePlacement>& placement;  // is told the partitions
+    size_t partitions = 0;                  // so far, over all graphs
+    std::optional<size_t> failed = {};  // is told the partition that its backend did not compile
 };
 
 // Cuts and compiles an analysed graph and those inside it. Fails as the backends do.
@@ -158,25 +158,25 @@ void forEachSchedule(const Schedule& schedule, const Visit& visit) {
     }
 }
 
-// Lets go of the elements of constants that every piece reading them has packed, here and in nested
-// schedules, but for those that steer a node, which shapes follow from. To be called once the store
-// is filled.
+// Lets go of the elements of constants that every partition reading them has packed, here and in
+// nested schedules, but for those that steer a node, which shapes follow from. To be called once
+// the store is filled.
 void releasePackedConstants(Schedule& schedule);
 
-// Has every piece of a schedule and of those inside it finish. Fails as the first backend does, and
-// tells `failed` of which piece.
-Status finishPieces(const Schedule& schedule, const PieceResources& resources,
-                    std::optional<size_t>& failed);
+// Has every partition of a schedule and of those inside it finish. Fails as the first backend does,
+// and tells `failed` of which partition.
+Status finishPartitions(const Schedule& schedule, const PartitionResources& resources,
+                        std::optional<size_t>& failed);
 
-// Whether all that reads a constant without elements has packed it: UNSUPPORTED where a piece does
-// not pack today what it packed when the program was saved. To be called before anything reads.
+// Whether all that reads a constant without elements has packed it: UNSUPPORTED where a partition
+// does not pack today what it packed when the program was saved. To be called before anything
+// reads.
 Status checkPackedConstants(const Schedule& schedule);
 
-// Specialises a piece and checks what the backend says: as many outputs as the piece has, of the
-// types the graph has.
-Result<std::shared_ptr<const ShapedPiece>> specializeStep(const Schedule& schedule,
-                                                          const Step& step,
-                                                          std::span<const TensorType* const> inputs,
-                                                          const Checkpoint& checkpoint);
+// Specialises a partition and checks what the backend says: as many outputs as the partition has,
+// of the types the graph has.
+Result<std::shared_ptr<const SpecializedPartition>> specializeStep(
+        const Schedule& schedule, const Step& step, std::span<const TensorType* const> inputs,
+        const Checkpoint& checkpoint);
 
 }  // namespace halyard::engine

@@ -36,7 +36,7 @@ ScheduleRun::ScheduleRun(const Schedule& schedule)
 ScheduleRun::~ScheduleRun() = default;
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
-Status ScheduleRun::makeStates(const PieceResources& resources, DeviceQueues& queues) {
+Status ScheduleRun::makeStates(const PartitionResources& resources, DeviceQueues& queues) {
     for (DeviceMemory* const device : mSchedule.devices) {
         HALYARD_ASSIGN_OR_RETURN(DeviceQueue* const queue, queues.of(*device));
         mQueues.push_back(queue);
@@ -44,15 +44,15 @@ Status ScheduleRun::makeStates(const PieceResources& resources, DeviceQueues& qu
     for (size_t i = 0; i < mSteps.size(); ++i) {
         const Step& step = mSchedule.steps[i];
         StepState& state = mSteps[i];
-        if (const auto* piece = std::get_if<PieceStep>(&step.work)) {
+        if (const auto* partition = std::get_if<PartitionStep>(&step.work)) {
             HALYARD_RETURN_IF_ERROR(
                     resources.checkpoint.check("while an execution was made ready"));
-            Result<std::unique_ptr<PieceState>> made =
-                    piece->compiled->makeState(resources.of(piece->backend));
+            Result<std::unique_ptr<PartitionState>> made =
+                    partition->compiled->makeState(resources.of(partition->backend));
             if (!made.ok()) {
-                return made.status().withContext(piece->backend);
+                return made.status().withContext(partition->backend);
             }
-            state.piece = std::move(made).value();
+            state.partition = std::move(made).value();
         } else if (const auto* branch = std::get_if<IfStep>(&step.work)) {
             state.first = std::make_unique<ScheduleRun>(*branch->then);
             state.second = std::make_unique<ScheduleRun>(*branch->otherwise);
@@ -232,17 +232,18 @@ Status ScheduleRun::foundShape(SlotId id, const Shape& shape) {
     return {};
 }
 
-// ---- Pieces -------------------------------------------------------------------------------------
+// ---- Partitions
+// -------------------------------------------------------------------------------------
 
-// For the outputs of one piece.
-class ScheduleRun::PieceAllocator : public OutputAllocator {
+// For the outputs of one partition.
+class ScheduleRun::PartitionAllocator : public OutputAllocator {
   public:
-    PieceAllocator(ScheduleRun& run, const Step& step) : mRun(run), mStep(step) {}
+    PartitionAllocator(ScheduleRun& run, const Step& step) : mRun(run), mStep(step) {}
 
     Result<TensorView> allocate(size_t index, const Shape& shape) override {
         if (index >= mStep.outputs.size() || !shape.isFullyKnown()) {
             return internalError("a backend asks for output " + std::to_string(index) +
-                                 " of shape " + shape.toString() + " of a piece with " +
+                                 " of shape " + shape.toString() + " of a partition with " +
                                  std::to_string(mStep.outputs.size()));
         }
         const SlotId id = mStep.outputs[index];
@@ -252,7 +253,7 @@ class ScheduleRun::PieceAllocator : public OutputAllocator {
             agreed = mergeShapes(mRun.mOutputs[*output].shape, shape).status();
         }
         if (!agreed.ok()) {
-            return agreed.withContext("output " + std::to_string(index) + " of a piece");
+            return agreed.withContext("output " + std::to_string(index) + " of a partition");
         }
         if (!mRun.mSlots[id].placed()) {
             HALYARD_RETURN_IF_ERROR(mRun.place(id));
@@ -270,8 +271,8 @@ class ScheduleRun::PieceAllocator : public OutputAllocator {
     const Step& mStep;
 };
 
-// For a piece that the plan left open: its inputs have been computed by now.
-Result<std::shared_ptr<const ShapedPiece>> ScheduleRun::specialize(const Step& step) {
+// For a partition that the plan left open: its inputs have been computed by now.
+Result<std::shared_ptr<const SpecializedPartition>> ScheduleRun::specialize(const Step& step) {
     mTypes.clear();
     mShapes.clear();
     for (const SlotId id : step.inputs) {
@@ -279,8 +280,9 @@ Result<std::shared_ptr<const ShapedPiece>> ScheduleRun::specialize(const Step& s
         mShapes.push_back(mSlots[id].type == nullptr ? MaybeShape()
                                                      : MaybeShape(mSlots[id].type->shape));
     }
-    ShapeCache<ShapedPiece>& cache = *std::get_if<PieceStep>(&step.work)->specializations;
-    std::shared_ptr<const ShapedPiece> shaped = cache.find(mShapes);
+    ShapeCache<SpecializedPartition>& cache =
+            *std::get_if<PartitionStep>(&step.work)->specializations;
+    std::shared_ptr<const SpecializedPartition> shaped = cache.find(mShapes);
     if (shaped == nullptr) {
         HALYARD_ASSIGN_OR_RETURN(shaped,
                                  specializeStep(mSchedule, step, mTypes, mContext->checkpoint));
@@ -296,18 +298,18 @@ Result<std::shared_ptr<const ShapedPiece>> ScheduleRun::specialize(const Step& s
     return shaped;
 }
 
-Status ScheduleRun::runPiece(size_t index) {
+Status ScheduleRun::runPartition(size_t index) {
     const Step& step = mSchedule.steps[index];
-    const PieceStep& piece = *std::get_if<PieceStep>(&step.work);
+    const PartitionStep& partition = *std::get_if<PartitionStep>(&step.work);
     const PlannedStep& planned = mPlan->steps[index];
     RunArguments arguments;
-    std::shared_ptr<const ShapedPiece> found;
-    const ShapedPiece* shaped = planned.shaped.get();
+    std::shared_ptr<const SpecializedPartition> found;
+    const SpecializedPartition* shaped = planned.shaped.get();
     if (shaped != nullptr) {
         HALYARD_ASSIGN_OR_RETURN(std::byte* const base, arenaMemory());
         arguments.workspace = {base + planned.workspaceOffset, planned.workspaceBytes};
         if (planned.deviceWorkspaceBytes > 0) {
-            HALYARD_ASSIGN_OR_RETURN(arguments.deviceWorkspace.buffer, arenaOn(piece.home));
+            HALYARD_ASSIGN_OR_RETURN(arguments.deviceWorkspace.buffer, arenaOn(partition.home));
             arguments.deviceWorkspace.offset = planned.deviceWorkspaceOffset;
         }
     } else {
@@ -315,14 +317,15 @@ Status ScheduleRun::runPiece(size_t index) {
         shaped = found.get();
         HALYARD_ASSIGN_OR_RETURN(
                 std::byte* const base,
-                bufferBytes(mWorkspace, shaped->workspaceBytes(), "the workspace of a piece"));
+                bufferBytes(mWorkspace, shaped->workspaceBytes(), "the workspace of a partition"));
         arguments.workspace = {base, shaped->workspaceBytes()};
         if (shaped->deviceWorkspaceBytes() > 0) {
-            HALYARD_ASSIGN_OR_RETURN(arguments.deviceWorkspace.buffer,
-                                     mDeviceWorkspaces[piece.home].get(
-                                             *mSchedule.devices[piece.home], *mQueues[piece.home],
-                                             shaped->deviceWorkspaceBytes(), mContext->deviceMemory,
-                                             "the workspace of a piece"));
+            HALYARD_ASSIGN_OR_RETURN(
+                    arguments.deviceWorkspace.buffer,
+                    mDeviceWorkspaces[partition.home].get(
+                            *mSchedule.devices[partition.home], *mQueues[partition.home],
+                            shaped->deviceWorkspaceBytes(), mContext->deviceMemory,
+                            "the workspace of a partition"));
         }
     }
 
@@ -331,7 +334,7 @@ Status ScheduleRun::runPiece(size_t index) {
         mInputViews.push_back(viewOf(id));
     }
     mOutputViews.clear();
-    PieceAllocator allocator(*this, step);
+    PartitionAllocator allocator(*this, step);
     for (size_t i = 0; i < step.outputs.size(); ++i) {
         // What the graph knows of a shape does not count where the backend has yet to find it.
         const TensorType& type = shaped->outputTypes()[i];
@@ -350,36 +353,37 @@ Status ScheduleRun::runPiece(size_t index) {
     arguments.inputs = mInputViews;
     arguments.outputs = mOutputViews;
     arguments.constants = mContext->constants;
-    arguments.state = mSteps[index].piece.get();
+    arguments.state = mSteps[index].partition.get();
     arguments.threads = mContext->threads;
     arguments.checkpoint = mContext->checkpoint;
     arguments.memory = mContext->memory;
     arguments.deviceMemory = mContext->deviceMemory;
     arguments.trace = mContext->trace;
-    arguments.track = piece.backend;
+    arguments.track = partition.backend;
 
-    if (piece.home != kHost) {
+    if (partition.home != kHost) {
         mContext->threads->giveBack();
-        arguments.queue = mQueues[piece.home];
+        arguments.queue = mQueues[partition.home];
     }
-    TracedWork traced(mContext->trace,
-                      {.kind = Trace::Kind::PIECE, .name = piece.backend, .track = piece.backend});
+    TracedWork traced(mContext->trace, {.kind = Trace::Kind::PARTITION,
+                                        .name = partition.backend,
+                                        .track = partition.backend});
     const Clock::time_point begin = Clock::now();
     Status status = shaped->run(arguments);
-    // An open piece may not outlive this call; times are those of what is done.
+    // An open partition may not outlive this call; times are those of what is done.
     if (arguments.queue != nullptr && (found != nullptr || mContext->trace != nullptr)) {
         const Status finished = arguments.queue->finish();
         status = status.ok() ? finished : status;
     }
     mContext->deviceTime += Clock::now() - begin;
     if (!status.ok()) {
-        return status.withContext(piece.backend);
+        return status.withContext(partition.backend);
     }
     traced.end([] { return 0; });
     for (size_t i = 0; i < step.outputs.size(); ++i) {
         if (!mOutputViews[i].placed()) {
-            return internalError(std::string(piece.backend) + " computed no output " +
-                                 std::to_string(i) + " of a piece");
+            return internalError(std::string(partition.backend) + " computed no output " +
+                                 std::to_string(i) + " of a partition");
         }
     }
     return {};
@@ -456,7 +460,7 @@ Status ScheduleRun::runStep(size_t index) {
     if (const auto* loop = std::get_if<WhileStep>(&step.work)) {
         return runWhile(step, *loop, mSteps[index]).withContext(step.label);
     }
-    return runPiece(index);
+    return runPartition(index);
 }
 
 // ---- The whole ----------------------------------------------------------------------------------
@@ -538,7 +542,7 @@ Status ScheduleRun::run(std::span<const InputBinding> inputs, std::span<const Ru
     HALYARD_RETURN_IF_ERROR(bindMemory());
     for (size_t i = 0; i < mSchedule.steps.size(); ++i) {
         if (context.checkpoint.expired()) {
-            return context.checkpoint.check("before piece " + std::to_string(i) + " of " +
+            return context.checkpoint.check("before partition " + std::to_string(i) + " of " +
                                             std::to_string(mSchedule.steps.size()));
         }
         HALYARD_RETURN_IF_ERROR(runStep(i));

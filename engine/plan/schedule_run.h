@@ -45,9 +45,9 @@ class ScheduleRun {
     explicit ScheduleRun(const Schedule& schedule);
     ~ScheduleRun();
 
-    // Before the first run: has the pieces make what they keep, those of the graphs inside too, and
-    // the devices the queues that runs need. Fails as the first backend does.
-    Status makeStates(const PieceResources& resources, DeviceQueues& queues);
+    // Before the first run: has the partitions make what they keep, those of the graphs inside too,
+    // and the devices the queues that runs need. Fails as the first backend does.
+    Status makeStates(const PartitionResources& resources, DeviceQueues& queues);
 
     // `outermost`: bindings are a caller's, which may overlap each other. The results are told to
     // `reports`, one per output, as Execution::run says. The queues of the context are for the
@@ -83,17 +83,17 @@ class ScheduleRun {
 
     // What a step keeps from run to run.
     struct StepState {
-        std::unique_ptr<PieceState> piece;    // null where the backend keeps nothing
-        std::unique_ptr<ScheduleRun> first;   // then, condition
-        std::unique_ptr<ScheduleRun> second;  // otherwise, body
-        std::vector<InputBinding> inputs;     // of the graphs inside, as are the next
+        std::unique_ptr<PartitionState> partition;  // null where the backend keeps nothing
+        std::unique_ptr<ScheduleRun> first;         // then, condition
+        std::unique_ptr<ScheduleRun> second;        // otherwise, body
+        std::vector<InputBinding> inputs;           // of the graphs inside, as are the next
         std::vector<RunOutput> outputs;
         std::vector<OutputReport> reports;
         ReusedBuffer verdict;                 // of a While's condition
         std::vector<ReusedBuffer> values[2];  // of a While, by the parity of the round
     };
 
-    class PieceAllocator;
+    class PartitionAllocator;
 
     void bindTypes();
     Status bindMemory();
@@ -103,7 +103,7 @@ class ScheduleRun {
     Status settleOutputs(std::span<OutputReport> reports, bool finished);
     Status describeShortOutputs(std::span<const OutputReport> reports) const;
     Status runStep(size_t index);
-    Status runPiece(size_t index);
+    Status runPartition(size_t index);
     Status runCopy(const Step& step, const CopyStep& copy);
     // What steps have begun to copy from devices is there.
     Status finishReads();
@@ -113,7 +113,7 @@ class ScheduleRun {
     Result<bool> holds(StepState& state);
     void bindNested(std::span<const SlotId> values, StepState& state);
     Status takeResult(SlotId id, const ConstTensorView& result);
-    Result<std::shared_ptr<const ShapedPiece>> specialize(const Step& step);
+    Result<std::shared_ptr<const SpecializedPartition>> specialize(const Step& step);
     Status foundShape(SlotId id, const Shape& shape);
     Status copyOutputs();
     Result<std::byte*> targetOf(size_t output);
@@ -156,11 +156,11 @@ class ScheduleRun {
     OverlapFinder mOverlapFinder;
     ReusedBuffer mArena;
     std::vector<ReusedDeviceBuffer> mDeviceArenas;  // as Schedule::devices
-    ReusedBuffer mWorkspace;                        // of pieces that the plan left open
+    ReusedBuffer mWorkspace;                        // of partitions that the plan left open
     std::vector<ReusedDeviceBuffer> mDeviceWorkspaces;
     std::vector<ConstTensorView> mInputViews;
     std::vector<TensorView> mOutputViews;
-    std::vector<const TensorType*> mTypes;  // of an open piece, as is the next
+    std::vector<const TensorType*> mTypes;  // of an open partition, as is the next
     std::vector<MaybeShape> mShapes;
 };
 

@@ -44,8 +44,8 @@ class ShapePlanner {
             if (!inputsKnown(step)) {
                 continue;
             }
-            HALYARD_RETURN_IF_ERROR(std::holds_alternative<PieceStep>(step.work)
-                                            ? planPiece(step, planned)
+            HALYARD_RETURN_IF_ERROR(std::holds_alternative<PartitionStep>(step.work)
+                                            ? planPartition(step, planned)
                                             : planInside(step));
         }
         HALYARD_RETURN_IF_ERROR(planMemory());
@@ -83,23 +83,23 @@ class ShapePlanner {
         });
     }
 
-    // Specialises a piece and carries the shapes on.
-    Status planPiece(const Step& step, PlannedStep& planned) {
+    // Specialises a partition and carries the shapes on.
+    Status planPartition(const Step& step, PlannedStep& planned) {
         mTypes.clear();
         for (const SlotId id : step.inputs) {
             mTypes.push_back(mPlan->slots[id].present ? &mPlan->slots[id].type : nullptr);
         }
-        Result<std::shared_ptr<const ShapedPiece>> shaped =
+        Result<std::shared_ptr<const SpecializedPartition>> shaped =
                 specializeStep(mSchedule, step, mTypes, mCheckpoint);
         if (!shaped.ok()) {
             if (mFailed != nullptr) {
-                *mFailed = std::get_if<PieceStep>(&step.work)->piece;
+                *mFailed = std::get_if<PartitionStep>(&step.work)->partition;
             }
             return shaped.status();
         }
         planned.shaped = std::move(shaped).value();
         planned.workspaceBytes = planned.shaped->workspaceBytes();
-        planned.device = std::get_if<PieceStep>(&step.work)->home;
+        planned.device = std::get_if<PartitionStep>(&step.work)->home;
         planned.deviceWorkspaceBytes = planned.shaped->deviceWorkspaceBytes();
         mPlan->deviceTableBytes += planned.shaped->deviceTableBytes();
         for (size_t i = 0; i < step.outputs.size(); ++i) {
@@ -200,7 +200,7 @@ class ShapePlanner {
     const Checkpoint& mCheckpoint;
     std::optional<size_t>* const mFailed;  // null: nobody asks
     std::shared_ptr<ShapedPlan> mPlan;
-    std::vector<const TensorType*> mTypes;  // of the piece at hand
+    std::vector<const TensorType*> mTypes;  // of the partition at hand
 };
 
 }  // namespace

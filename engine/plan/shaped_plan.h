@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ShapedPlan: a schedule for one set of graph input shapes: every piece specialised, every tensor
-// given its place. Steps behind an output whose shape is found by running stay open until a run
-// gets there.
+// ShapedPlan: a schedule for one set of graph input shapes: every partition specialised, every
+// tensor given its place. Steps behind an output whose shape is found by running stay open until a
+// run gets there.
 
 #pragma once
 
@@ -28,11 +28,11 @@ struct PlannedSlot {
 };
 
 struct PlannedStep {
-    // Null: a run decides the shapes of its inputs, or it is no piece.
-    std::shared_ptr<const ShapedPiece> shaped;
+    // Null: a run decides the shapes of its inputs, or it is no partition.
+    std::shared_ptr<const SpecializedPartition> shaped;
     size_t workspaceOffset = 0;  // in the arena
     size_t workspaceBytes = 0;
-    HomeId device = kHost;  // that the piece has a workspace on, too
+    HomeId device = kHost;  // that the partition has a workspace on, too
     size_t deviceWorkspaceOffset = 0;
     size_t deviceWorkspaceBytes = 0;
 };
@@ -43,14 +43,14 @@ struct ShapedPlan {
     std::vector<PlannedStep> steps;  // as Schedule::steps
     size_t arenaBytes = 0;
     std::vector<size_t> deviceArenaBytes;  // as Schedule::devices
-    size_t deviceTableBytes = 0;           // that its pieces hold on devices
+    size_t deviceTableBytes = 0;           // that its partitions hold on devices
 };
 
 // `inputShapes`, one per graph input, are fully known or absent. INVALID_ARGUMENT if they
 // contradict the graph, or if a node can't do without an absent one; otherwise what the backends
 // say about them. Graphs inside an If or While are planned, too, where the shapes of its inputs are
 // known; what keeps one of them from being planned is an error of the run that takes it. `failed`
-// (null: nobody asks) is told the number of the piece that a backend did not specialise.
+// (null: nobody asks) is told the number of the partition that a backend did not specialise.
 Result<std::shared_ptr<const ShapedPlan>> planShapes(const Schedule& schedule,
                                                      std::span<const MaybeShape> inputShapes,
                                                      const Checkpoint& checkpoint,

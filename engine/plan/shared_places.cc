@@ -38,7 +38,7 @@ size_t bytesOf(const TensorType& type) {
 
 class PlaceFinder {
   public:
-    PlaceFinder(const PieceLayout& layout, std::span<const TensorType> types)
+    PlaceFinder(const PartitionLayout& layout, std::span<const TensorType> types)
         : mLayout(layout), mTypes(types) {
         for (LocalId local = 0; local < layout.tensors.size(); ++local) {
             mShared.places.push_back({.host = local, .offset = 0});
@@ -110,7 +110,7 @@ class PlaceFinder {
         mLastReads[host] = std::max(mLastReads[host], mLastReads[x]);
     }
 
-    // Tensors of the piece's caller stay where they are: clients see that memory while it runs.
+    // Tensors of the partition's caller stay where they are: clients see that memory while it runs.
     bool canMove(LocalId x, LocalId output) const {
         const auto isInternal = [&](LocalId local) {
             return mLayout.tensors[local].role == LocalTensor::Role::INTERNAL;
@@ -155,7 +155,7 @@ class PlaceFinder {
                                                 [](int32_t extent) { return extent == 1; });
     }
 
-    const PieceLayout& mLayout;
+    const PartitionLayout& mLayout;
     const std::span<const TensorType> mTypes;
     SharedPlaces mShared;
     std::vector<LocalId> mRoots;  // per tensor: itself, or one that it lies in
@@ -165,7 +165,7 @@ class PlaceFinder {
 
 }  // namespace
 
-SharedPlaces sharePlaces(const PieceLayout& layout, std::span<const TensorType> types,
+SharedPlaces sharePlaces(const PartitionLayout& layout, std::span<const TensorType> types,
                          const std::vector<bool>& isOpen,
                          std::span<const std::optional<size_t>> replaceable, bool joins) {
     return PlaceFinder(layout, types).find(isOpen, replaceable, joins);

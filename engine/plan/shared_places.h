@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tensors of a piece lie inside others in the workspace, because the node between them would
-// only copy: what is reshaped, and what is joined one behind the other. And which are replaced by
-// others, because nobody reads them behind the step that does so.
+// Which tensors of a partition lie inside others in the workspace, because the node between them
+// would only copy: what is reshaped, and what is joined one behind the other. And which are
+// replaced by others, because nobody reads them behind the step that does so.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/graph/tensor.h"
-#include "engine/plan/piece_layout.h"
+#include "engine/plan/partition_layout.h"
 
 namespace halyard::engine {
 
@@ -33,7 +33,7 @@ struct SharedPlaces {
 // shapes, and `replaceable` which input its kernel's output may replace (no entries: none). With
 // `joins`, a tensor that others are joined to has its memory from the first of them on; without,
 // only reshaping is done in place.
-SharedPlaces sharePlaces(const PieceLayout& layout, std::span<const TensorType> types,
+SharedPlaces sharePlaces(const PartitionLayout& layout, std::span<const TensorType> types,
                          const std::vector<bool>& isOpen,
                          std::span<const std::optional<size_t>> replaceable, bool joins);
 

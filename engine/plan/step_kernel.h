@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a piece that runs step by step consists of: kernels, which are chosen for a node, or several
-// that are computed together, when it is compiled and made for its shapes when they are known.
+// What a partition that runs step by step consists of: kernels, which are chosen for a node, or
+// several that are computed together, when it is compiled and made for its shapes when they are
+// known.
 
 #pragma once
 

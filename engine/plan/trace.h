@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run tells of itself while it runs: each piece, node and copy with its beginning, its time
-// and the track that it ran on. A profile, a file of traces and a system's own tracing are sinks of
-// the same points.
+// What a run tells of itself while it runs: each partition, node and copy with its beginning, its
+// time and the track that it ran on. A profile, a file of traces and a system's own tracing are
+// sinks of the same points.
 
 #pragma once
 
@@ -17,10 +17,10 @@ namespace halyard::engine {
 
 // One stretch of work. What it points to lives as long as the program.
 struct Trace {
-    // A piece has its nodes inside; copies and pieces follow one another.
-    enum class Kind : uint8_t { PIECE, NODE, COPY };
+    // A partition has its nodes inside; copies and partitions follow one another.
+    enum class Kind : uint8_t { PARTITION, NODE, COPY };
     Kind kind = Kind::NODE;
-    std::string_view name = {};   // the kernel; of a piece its backend; of a copy where it goes
+    std::string_view name = {};   // the kernel; of a partition its backend; of a copy where it goes
     std::string_view track = {};  // what it runs on: a backend, or a queue of it
     const Node* node = nullptr;   // of a NODE
     // Others that the kernel computed together with it; their share of the time is not known.

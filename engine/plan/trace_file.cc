@@ -39,8 +39,8 @@ std::string microseconds(std::chrono::nanoseconds time) {
 
 std::string_view categoryOf(Trace::Kind kind) {
     switch (kind) {
-        case Trace::Kind::PIECE:
-            return "piece";
+        case Trace::Kind::PARTITION:
+            return "partition";
         case Trace::Kind::COPY:
             return "copy";
         default:

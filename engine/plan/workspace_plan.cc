@@ -16,7 +16,7 @@ namespace {
 // there: that ends with a page.
 constexpr size_t kThreadAlignment = 4096;
 
-Result<WorkspacePlan> planWith(SharedPlaces shared, const PieceLayout& layout,
+Result<WorkspacePlan> planWith(SharedPlaces shared, const PartitionLayout& layout,
                                std::span<const TensorType> types,
                                std::span<const KernelBytes> kernelBytes, size_t threads) {
     WorkspacePlan workspace;
@@ -98,7 +98,8 @@ Result<ThreadRegion> ThreadRegion::of(size_t bytesOfThread, size_t threads) {
     return ThreadRegion{.stride = *stride, .bytes = *bytes};
 }
 
-Result<WorkspacePlan> planWorkspace(const PieceLayout& layout, std::span<const TensorType> types,
+Result<WorkspacePlan> planWorkspace(const PartitionLayout& layout,
+                                    std::span<const TensorType> types,
                                     const std::vector<bool>& isOpen,
                                     std::span<const KernelBytes> kernelBytes, size_t threads,
                                     std::span<const std::optional<size_t>> replaceable) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the tensors between the steps of a piece lie in its workspace, and the kernels' own memory.
+// Where the tensors between the steps of a partition lie in its workspace, and the kernels' own
+// memory.
 //
 // What each of several threads has for itself lies at the same place for all kernels, where nothing
 // else does: a core writes there what it has in its cache. Elsewhere, each line of it would have
@@ -15,7 +16,7 @@
 
 #include "engine/base/status.h"
 #include "engine/graph/tensor.h"
-#include "engine/plan/piece_layout.h"
+#include "engine/plan/partition_layout.h"
 
 namespace halyard::engine {
 
@@ -51,7 +52,8 @@ struct WorkspacePlan {
 // shapes, kernelBytes what its kernel needs, and `replaceable` which input its output may replace
 // (no entries: none). At most `threads` run a kernel. RESOURCE_EXHAUSTED if the workspace could not
 // be addressed.
-Result<WorkspacePlan> planWorkspace(const PieceLayout& layout, std::span<const TensorType> types,
+Result<WorkspacePlan> planWorkspace(const PartitionLayout& layout,
+                                    std::span<const TensorType> types,
                                     const std::vector<bool>& isOpen,
                                     std::span<const KernelBytes> kernelBytes, size_t threads,
                                     std::span<const std::optional<size_t>> replaceable = {});

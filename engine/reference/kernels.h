@@ -2,14 +2,14 @@
 //
 // The reference: one function per node kind that computes the node from its definition, for every
 // type that shape inference calls legal. Written to be read; everything faster is checked against
-// it. CpuRef runs pieces with it, passes compute constants with it, and a tuned kernel takes the
-// rare case from it that is not worth a form of its own.
+// it. CpuRef runs partitions with it, passes compute constants with it, and a tuned kernel takes
+// the rare case from it that is not worth a form of its own.
 
 #pragma once
 
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
-#include "engine/plan/stepwise_piece.h"
+#include "engine/plan/node_by_node.h"
 
 namespace halyard::engine::ref {
 

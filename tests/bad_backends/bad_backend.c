@@ -29,13 +29,13 @@ static int32_t supports(void* self, halyard_bytes graph, halyard_message* messag
 #endif
 }
 
-static int32_t compile(void* self, halyard_bytes graph, void** piece, halyard_message* message) {
+static int32_t compile(void* self, halyard_bytes graph, void** partition, halyard_message* message) {
     (void)self;
     (void)graph;
-    (void)piece;
+    (void)partition;
     (void)message;
 #if !defined(COMPILES_NOTHING)
-    *piece = &a_thing;
+    *partition = &a_thing;
 #endif
     return HALYARD_OK;
 }
@@ -45,11 +45,11 @@ static void release(void* self, void* thing) {
     (void)thing;
 }
 
-static int32_t specialize(void* self, const void* piece, const halyard_shape* inputs,
+static int32_t specialize(void* self, const void* partition, const halyard_shape* inputs,
                           size_t input_count, halyard_shape* outputs, size_t output_count,
                           size_t* workspace_size, void** shaped, halyard_message* message) {
     (void)self;
-    (void)piece;
+    (void)partition;
     (void)input_count;
     (void)message;
     for (size_t i = 0; i < output_count; ++i) {
@@ -79,10 +79,10 @@ static int32_t take(const halyard_resources* resources, size_t bytes, size_t on_
                                 : resources->reserve_on_device(resources->context, on_device);
 }
 
-static int32_t finish(void* self, void* piece, const halyard_resources* resources,
+static int32_t finish(void* self, void* partition, const halyard_resources* resources,
                       halyard_message* message) {
     (void)self;
-    (void)piece;
+    (void)partition;
 #if defined(FAILS_TO_FINISH)
     (void)take, (void)resources;
     fill(message, "has burnt its programs");
@@ -93,10 +93,10 @@ static int32_t finish(void* self, void* piece, const halyard_resources* resource
 #endif
 }
 
-static int32_t make_state(void* self, const void* piece, const halyard_resources* resources,
+static int32_t make_state(void* self, const void* partition, const halyard_resources* resources,
                           void** state, halyard_message* message) {
     (void)self;
-    (void)piece;
+    (void)partition;
     (void)message;
 #if defined(MAKES_NO_STATE)
     (void)state;

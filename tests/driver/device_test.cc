@@ -67,7 +67,7 @@ class TypedBackend final : public engine::Backend {
     Status supports(const engine::Graph& graph, engine::NodeId node) const override {
         return mCpuRef->supports(graph, node);
     }
-    Result<std::unique_ptr<engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPartition>> compile(
             const engine::CompileArguments& arguments) const override {
         return mCpuRef->compile(arguments);
     }

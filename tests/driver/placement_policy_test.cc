@@ -37,7 +37,7 @@ class Choosy final : public engine::Backend {
         return mKinds.contains(graph.node(node).kind()) ? mCpuRef->supports(graph, node)
                                                         : unsupported("has no such kernel");
     }
-    Result<std::unique_ptr<engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPartition>> compile(
             const engine::CompileArguments& arguments) const override {
         return mCpuRef->compile(arguments);
     }
@@ -113,7 +113,7 @@ TEST(PlacementPolicy, WithoutOptionsIsTheOrderOfBackends) {
     EXPECT_EQ(placed({}).value(), (Names{"Fast", "Any", "Fast", "Fast", "Any"}));
 }
 
-TEST(PlacementPolicy, LimitsPieces) {
+TEST(PlacementPolicy, LimitsPartitions) {
     Options options;
     options.minNodesPerPartition = 2;
     EXPECT_EQ(placed(options).value(), (Names{"Any", "Any", "Fast", "Fast", "Any"}));
@@ -201,7 +201,7 @@ TEST(PlacementPolicy, RequiringABackendThatIsNotThereIsRefused) {
               file.path() + ": line 1: backend Any is none of those required (Fast)");
 }
 
-TEST(PlacementPolicy, RequiredPiecesDoNotFallElsewhere) {
+TEST(PlacementPolicy, RequiredPartitionsDoNotFallElsewhere) {
     Options options;
     options.requiredBackends = {"Fast"};
     options.minNodesPerPartition = 9;

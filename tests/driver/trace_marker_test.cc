@@ -70,7 +70,7 @@ TEST_F(Marking, MarksWhatIsPreparedAndExecuted) {
                                "B|[NN_LD_PE]execute",
                                "B|[NN_LD_PIO]bind",
                                "E",
-                               "B|[NN_LD_PE]piece on CpuRef",
+                               "B|[NN_LD_PE]partition on CpuRef",
                                "B|[NN_LC_PCO]operation 0 (RELU)",
                                "E",
                                "E",
@@ -152,8 +152,8 @@ TEST_F(Marking, RefusesWhatCanNotBeMarked) {
 
 TEST(TraceContract, NamesALayerAPhaseAndADetail) {
     EXPECT_EQ(driverSlice(TracePhase::COMPILATION, "prepareModel"), "[NN_LD_PC]prepareModel");
-    EXPECT_EQ(sliceOf({.kind = engine::Trace::Kind::PIECE, .name = "CpuAcc"}),
-              "[NN_LD_PE]piece on CpuAcc");
+    EXPECT_EQ(sliceOf({.kind = engine::Trace::Kind::PARTITION, .name = "CpuAcc"}),
+              "[NN_LD_PE]partition on CpuAcc");
     EXPECT_EQ(sliceOf({.kind = engine::Trace::Kind::COPY, .name = "to Far"}),
               "[NN_LC_PTR]copy to Far");
     EXPECT_EQ(sliceOf({.kind = engine::Trace::Kind::NODE, .name = "a kernel"}),

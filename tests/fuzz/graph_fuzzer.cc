@@ -218,11 +218,11 @@ class Examiner {
         return alone;
     }
 
-    // Every piece by the backend that takes it.
+    // Every partition by the backend that takes it.
     static Result<std::shared_ptr<const Program>> build(const Graph& graph,
                                                         const engine::BackendList& backends,
                                                         engine::BuildOptions options) {
-        options.movesPieces = false;
+        options.movesPartitions = false;
         auto program = [&]() -> Result<std::shared_ptr<const Program>> {
             HALYARD_ASSIGN_OR_RETURN(engine::AnalyzedGraph analyzed,
                                      engine::analyze(graph, backends, options.memory));

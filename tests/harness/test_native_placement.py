@@ -92,10 +92,10 @@ def test_a_library_is_a_backend(files: Files, sample_backend: Sequence[str]) -> 
     assert (refusal.backend, refusal.reason) == ("Sample", "runs ADD, MUL and RELU only")
 
 
-def test_pieces_are_limited(files: Files, sample_backend: Sequence[str]) -> None:
+def test_partitions_are_limited(files: Files, sample_backend: Sequence[str]) -> None:
     (one,) = files.run([chain_case()], None, *sample_backend, "--max-partitions", "1")
     assert backends_of(one) == ["CpuRef"] * 4
-    assert one.placement[0].refusals[0].reason == "would run one of more than 1 pieces"
+    assert one.placement[0].refusals[0].reason == "would run one of more than 1 partitions"
     (large,) = files.run([chain_case()], None, *sample_backend, "--min-nodes-per-partition", "2")
     assert backends_of(large) == ["CpuRef"] * 4
 

@@ -264,13 +264,13 @@ def test_traces_are_written_where_asked_for(files: Files, tmp_path: Path) -> Non
         assert trace["otherData"]["left_out"] == 0
         assert trace["otherData"]["begin_ns"] > 0
         events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
-        assert {event["cat"] for event in events} == {"driver", "piece", "node"}
+        assert {event["cat"] for event in events} == {"driver", "partition", "node"}
         (execute,) = (event for event in events if event["name"] == "[NN_LD_PE]execute")
         assert min(event["ts"] for event in events) == execute["ts"] == 0
         nodes = [event for event in events if event["cat"] == "node"]
-        (piece,) = (event for event in events if event["cat"] == "piece")
+        (partition,) = (event for event in events if event["cat"] == "partition")
         for node in nodes:
-            assert node["ts"] + node["dur"] <= piece["ts"] + piece["dur"] + 0.001
+            assert node["ts"] + node["dur"] <= partition["ts"] + partition["dur"] + 0.001
             assert node["args"]["bytes"] > 0
             assert node["args"]["kernel"].startswith("ref::")
         # The second is fused into the first.

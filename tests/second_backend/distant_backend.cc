@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/backends/ref/cpu_ref.h"
-#include "engine/plan/stepwise_piece.h"
+#include "engine/plan/node_by_node.h"
 #include "engine/reference/kernels.h"
 
 namespace halyard::engine {
@@ -23,8 +23,8 @@ Status broken(const std::string& what) {
     return internalError("the planner broke the contract: " + what);
 }
 
-struct DistantState : PieceState {
-    std::unique_ptr<PieceState> inner;
+struct DistantState : PartitionState {
+    std::unique_ptr<PartitionState> inner;
     ChargedBuffer queue;
     std::atomic<bool> inUse = false;
     // Of the run at hand.
@@ -106,18 +106,19 @@ class DistantAllocator : public OutputAllocator {
     Access& mAccess;
 };
 
-// What the pieces' stations share.
+// What the partitions' stations share.
 struct DistantParts {
     std::shared_ptr<const Graph> whole;
-    std::shared_ptr<Graph> graph;  // the piece's own, whose constants lie on the device in the end
-    std::vector<bool> steers;      // per input of the piece
+    std::shared_ptr<Graph>
+            graph;             // the partition's own, whose constants lie on the device in the end
+    std::vector<bool> steers;  // per input of the partition
     ChargedBuffer constants;
 };
 
-class DistantShaped : public ShapedPiece {
+class DistantShaped : public SpecializedPartition {
   public:
     DistantShaped(const DistantBackend& backend, std::shared_ptr<const DistantParts> parts,
-                  std::unique_ptr<const ShapedPiece> inner)
+                  std::unique_ptr<const SpecializedPartition> inner)
         : mBackend(backend), mParts(std::move(parts)), mInner(std::move(inner)) {}
 
     std::span<const TensorType> outputTypes() const override { return mInner->outputTypes(); }
@@ -182,7 +183,7 @@ class DistantShaped : public ShapedPiece {
 
     const DistantBackend& mBackend;
     const std::shared_ptr<const DistantParts> mParts;
-    const std::unique_ptr<const ShapedPiece> mInner;
+    const std::unique_ptr<const SpecializedPartition> mInner;
 };
 
 // A constant as it is.
@@ -202,14 +203,14 @@ struct MovedConstant {
     }
 };
 
-class DistantPiece : public CompiledPiece {
+class DistantPartition : public CompiledPartition {
   public:
-    DistantPiece(const DistantBackend& backend, std::shared_ptr<DistantParts> parts)
+    DistantPartition(const DistantBackend& backend, std::shared_ptr<DistantParts> parts)
         : mBackend(backend), mParts(std::move(parts)) {}
 
     Status compile(const CompileArguments& arguments) {
         std::map<TensorId, bool> steers;  // of what the nodes read
-        for (const NodeId id : arguments.piece.nodes) {
+        for (const NodeId id : arguments.partition.nodes) {
             const Node& node = arguments.graph->node(id);
             const NodeSignature signature = signatureOf(node.descriptor);
             mKernels.insert(toString(node.kind()));
@@ -219,10 +220,10 @@ class DistantPiece : public CompiledPiece {
                 }
             }
         }
-        for (const TensorId input : arguments.piece.inputs) {
+        for (const TensorId input : arguments.partition.inputs) {
             mParts->steers.push_back(steers[input]);
         }
-        for (const NodeId id : arguments.piece.nodes) {
+        for (const NodeId id : arguments.partition.nodes) {
             for (const TensorId input : arguments.graph->node(id).inputs) {
                 if (input != kNoTensor && arguments.graph->tensor(input).isConstant() &&
                     !steers[input]) {
@@ -233,11 +234,11 @@ class DistantPiece : public CompiledPiece {
         }
         CompileArguments own = arguments;
         own.graph = mParts->graph;
-        HALYARD_ASSIGN_OR_RETURN(mInner, compileStepwise(own, ref::findKernel));
+        HALYARD_ASSIGN_OR_RETURN(mInner, compileNodeByNode(own, ref::findKernel));
         return {};
     }
 
-    Status finish(const PieceResources& resources) override {
+    Status finish(const PartitionResources& resources) override {
         if (mBackend.failing == FailingStage::FINISH) {
             return toldToFail();
         }
@@ -270,18 +271,19 @@ class DistantPiece : public CompiledPiece {
         return mInner->finish(resources);
     }
 
-    Result<std::unique_ptr<const ShapedPiece>> specialize(
+    Result<std::unique_ptr<const SpecializedPartition>> specialize(
             std::span<const TensorType* const> inputs,
             const Checkpoint& checkpoint) const override {
         if (mBackend.failing == FailingStage::SPECIALIZE) {
             return toldToFail();
         }
         HALYARD_ASSIGN_OR_RETURN(auto inner, mInner->specialize(inputs, checkpoint));
-        return std::unique_ptr<const ShapedPiece>(
+        return std::unique_ptr<const SpecializedPartition>(
                 std::make_unique<DistantShaped>(mBackend, mParts, std::move(inner)));
     }
 
-    Result<std::unique_ptr<PieceState>> makeState(const PieceResources& resources) const override {
+    Result<std::unique_ptr<PartitionState>> makeState(
+            const PartitionResources& resources) const override {
         if (mBackend.failing == FailingStage::MAKE_STATE) {
             return toldToFail();
         }
@@ -290,7 +292,7 @@ class DistantPiece : public CompiledPiece {
                                                                        DistantBackend::kStateBytes,
                                                                        resources.deviceMemory));
         HALYARD_ASSIGN_OR_RETURN(state->inner, mInner->makeState(resources));
-        return std::unique_ptr<PieceState>(std::move(state));
+        return std::unique_ptr<PartitionState>(std::move(state));
     }
 
     std::span<const TensorId> packed() const override { return mPacked; }
@@ -329,7 +331,7 @@ class DistantPiece : public CompiledPiece {
 
     const DistantBackend& mBackend;
     const std::shared_ptr<DistantParts> mParts;
-    std::unique_ptr<CompiledPiece> mInner;
+    std::unique_ptr<CompiledPartition> mInner;
     std::set<std::string_view> mKernels;
     std::vector<TensorId> mPacked;
     std::map<TensorId, PackedConstant> mPlaces;
@@ -374,7 +376,7 @@ Status DistantBackend::supports(const Graph& graph, NodeId node) const {
     return {};
 }
 
-Result<std::unique_ptr<CompiledPiece>> DistantBackend::compile(
+Result<std::unique_ptr<CompiledPartition>> DistantBackend::compile(
         const CompileArguments& arguments) const {
     mHasCompiled = true;
     if (failing == FailingStage::COMPILE) {
@@ -383,9 +385,9 @@ Result<std::unique_ptr<CompiledPiece>> DistantBackend::compile(
     auto parts = std::make_shared<DistantParts>();
     parts->whole = arguments.graph;
     parts->graph = std::make_shared<Graph>(*arguments.graph);
-    auto piece = std::make_unique<DistantPiece>(*this, std::move(parts));
-    HALYARD_RETURN_IF_ERROR(piece->compile(arguments));
-    return std::unique_ptr<CompiledPiece>(std::move(piece));
+    auto partition = std::make_unique<DistantPartition>(*this, std::move(parts));
+    HALYARD_RETURN_IF_ERROR(partition->compile(arguments));
+    return std::unique_ptr<CompiledPartition>(std::move(partition));
 }
 
 }  // namespace halyard::engine

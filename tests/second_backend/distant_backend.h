@@ -3,7 +3,7 @@
 // A second backend for tests, as far away as a GPU's: tensors and constants lie in memory that the
 // host can't touch, a state keeps a block there for each execution, it keeps a blob for each kind
 // of node as if building a kernel took long, and every station can be told to fail. Its arithmetic
-// is CpuRef's, so that results say whether the planner put the pieces together right.
+// is CpuRef's, so that results say whether the planner put the partitions together right.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace halyard::engine {
 
-// DEATH and CLOSE take the process along: DEATH when a piece runs, CLOSE when the backend goes
+// DEATH and CLOSE take the process along: DEATH when a partition runs, CLOSE when the backend goes
 // after it has compiled.
 enum class FailingStage : uint8_t {
     NONE,
@@ -48,7 +48,7 @@ class DistantBackend : public Backend {
 
     std::string_view name() const override { return "Distant"; }
     Status supports(const Graph& graph, NodeId node) const override;
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override;
     DistantMemory* memory() const override { return &mMemory; }
 
@@ -57,7 +57,7 @@ class DistantBackend : public Backend {
 
     // From now on.
     mutable std::atomic<FailingStage> failing = FailingStage::NONE;
-    // Kernels that a piece needed when it was finished: made for it, or found among the blobs.
+    // Kernels that a partition needed when it was finished: made for it, or found among the blobs.
     mutable std::atomic<size_t> kernelsBuilt = 0;
     mutable std::atomic<size_t> kernelsFound = 0;
 

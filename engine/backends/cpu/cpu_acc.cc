@@ -8,7 +8,7 @@
 #include "engine/backends/cpu/fusion.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
-#include "engine/plan/stepwise_piece.h"
+#include "engine/plan/node_by_node.h"
 
 namespace halyard::engine {
 namespace {
@@ -42,12 +42,12 @@ class CpuAcc : public Backend {
         }
     }
 
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
-        return compileStepwise(
+        return compileNodeByNode(
                 arguments,
                 [set = mSet](const KernelArguments& own) { return compileNode(own, set); },
-                cpu::findFusions(*arguments.graph, arguments.piece, arguments.options, mSet,
+                cpu::findFusions(*arguments.graph, arguments.partition, arguments.options, mSet,
                                  arguments.threads->threadCount()));
     }
 

@@ -10,9 +10,9 @@
 #include "engine/backends/cpu/depthwise/expanded_depthwise.h"
 #include "engine/backends/cpu/depthwise/inverted_residual.h"
 #include "engine/backends/cpu/depthwise/residual_by_channels.h"
-#include "engine/backends/cpu/products/scaled_product.h"
-#include "engine/backends/cpu/products/weights.h"
-#include "engine/plan/piece_readers.h"
+#include "engine/backends/cpu/gemm/scaled_product.h"
+#include "engine/backends/cpu/gemm/weights.h"
+#include "engine/plan/partition_readers.h"
 
 namespace halyard::engine::cpu {
 namespace {
@@ -43,20 +43,21 @@ bool isStage(const Graph& graph, const Node& node, TensorId result, bool mayAdd)
 }
 
 // The inverted residual block that a node begins, if it pays.
-std::optional<FusedStep> blockFrom(const Graph& graph, const Piece& piece,
-                                   const PieceReaders& readers, size_t expansion,
+std::optional<FusedStep> blockFrom(const Graph& graph, const Partition& partition,
+                                   const PartitionReaders& readers, size_t expansion,
                                    InstructionSet set) {
     const auto after = [&](size_t node) {
-        return readers.onlyReader(graph.node(piece.nodes[node]).outputs[0]);
+        return readers.onlyReader(graph.node(partition.nodes[node]).outputs[0]);
     };
     const std::optional<size_t> depthwise = after(expansion);
     const std::optional<size_t> projection =
             depthwise.has_value() ? after(*depthwise) : std::nullopt;
-    if (!projection.has_value() || !paysAsOne(graph,
-                                              {.expansion = graph.node(piece.nodes[expansion]),
-                                               .depthwise = graph.node(piece.nodes[*depthwise]),
-                                               .projection = graph.node(piece.nodes[*projection])},
-                                              set)) {
+    if (!projection.has_value() ||
+        !paysAsOne(graph,
+                   {.expansion = graph.node(partition.nodes[expansion]),
+                    .depthwise = graph.node(partition.nodes[*depthwise]),
+                    .projection = graph.node(partition.nodes[*projection])},
+                   set)) {
         return std::nullopt;
     }
     return FusedStep{.nodes = {expansion, *depthwise, *projection},
@@ -67,21 +68,21 @@ std::optional<FusedStep> blockFrom(const Graph& graph, const Piece& piece,
 
 // The expansion and the depthwise convolution that a node begins, with what lies between them, if
 // that pays.
-std::optional<FusedStep> expandedFrom(const Graph& graph, const Piece& piece,
-                                      const PieceReaders& readers, size_t expansion,
+std::optional<FusedStep> expandedFrom(const Graph& graph, const Partition& partition,
+                                      const PartitionReaders& readers, size_t expansion,
                                       InstructionSet set, size_t threads) {
     const auto after = [&](size_t node) {
-        return readers.onlyReader(graph.node(piece.nodes[node]).outputs[0]);
+        return readers.onlyReader(graph.node(partition.nodes[node]).outputs[0]);
     };
     std::vector<size_t> nodes = {expansion};
     std::optional<size_t> next = after(expansion);
-    if (next.has_value() && graph.node(piece.nodes[*next]).kind() == NodeKind::Activate) {
+    if (next.has_value() && graph.node(partition.nodes[*next]).kind() == NodeKind::Activate) {
         nodes.push_back(*next);
         next = after(*next);
     }
     if (!next.has_value() || !paysByChannels(graph,
-                                             {.expansion = graph.node(piece.nodes[expansion]),
-                                              .depthwise = graph.node(piece.nodes[*next])},
+                                             {.expansion = graph.node(partition.nodes[expansion]),
+                                              .depthwise = graph.node(partition.nodes[*next])},
                                              set, threads)) {
         return std::nullopt;
     }
@@ -89,9 +90,9 @@ std::optional<FusedStep> expandedFrom(const Graph& graph, const Piece& piece,
     const std::optional<size_t> projection = after(*next);
     if (projection.has_value() &&
         paysWithProjection(graph,
-                           {.expansion = graph.node(piece.nodes[expansion]),
-                            .depthwise = graph.node(piece.nodes[*next])},
-                           graph.node(piece.nodes[*projection]), set, threads)) {
+                           {.expansion = graph.node(partition.nodes[expansion]),
+                            .depthwise = graph.node(partition.nodes[*next])},
+                           graph.node(partition.nodes[*projection]), set, threads)) {
         nodes.push_back(*projection);
         return FusedStep{.nodes = std::move(nodes),
                          .compile = [set](const KernelArguments& arguments) {
@@ -104,14 +105,14 @@ std::optional<FusedStep> expandedFrom(const Graph& graph, const Piece& piece,
 }
 
 // The multiplication and the convolution that read one another, if the node begins such.
-std::optional<FusedStep> scaledFrom(const Graph& graph, const Piece& piece,
-                                    const PieceReaders& readers, size_t multiplication,
+std::optional<FusedStep> scaledFrom(const Graph& graph, const Partition& partition,
+                                    const PartitionReaders& readers, size_t multiplication,
                                     InstructionSet set) {
-    const Node& node = graph.node(piece.nodes[multiplication]);
+    const Node& node = graph.node(partition.nodes[multiplication]);
     const std::optional<size_t> next = readers.onlyReader(node.outputs[0]);
     // An expansion is better off in its block.
-    if (!next.has_value() || !isScaledProduct(graph, node, graph.node(piece.nodes[*next])) ||
-        blockFrom(graph, piece, readers, *next, set).has_value()) {
+    if (!next.has_value() || !isScaledProduct(graph, node, graph.node(partition.nodes[*next])) ||
+        blockFrom(graph, partition, readers, *next, set).has_value()) {
         return std::nullopt;
     }
     return FusedStep{.nodes = {multiplication, *next},
@@ -122,28 +123,28 @@ std::optional<FusedStep> scaledFrom(const Graph& graph, const Piece& piece,
 
 }  // namespace
 
-std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece,
+std::vector<FusedStep> findFusions(const Graph& graph, const Partition& partition,
                                    const CompileOptions& options, InstructionSet set,
                                    size_t threads) {
-    const PieceReaders readers(graph, piece);
+    const PartitionReaders readers(graph, partition);
     // Else products may be faster in parts of float16's precision, which take rows as they are.
     const bool isStrict = !options.fastMath && !graph.relaxedFloat();
     std::vector<FusedStep> fusions;
-    std::vector<bool> taken(piece.nodes.size(), false);
-    for (size_t i = 0; i < piece.nodes.size(); ++i) {
-        const Node& first = graph.node(piece.nodes[i]);
+    std::vector<bool> taken(partition.nodes.size(), false);
+    for (size_t i = 0; i < partition.nodes.size(); ++i) {
+        const Node& first = graph.node(partition.nodes[i]);
         std::optional<FusedStep> block;
         if (!taken[i] && hasEpilogue(graph, first)) {
-            block = blockFrom(graph, piece, readers, i, set);
+            block = blockFrom(graph, partition, readers, i, set);
             const bool isFloat = graph.tensor(first.inputs[0]).type.type == DataType::FLOAT32;
             if (!block.has_value() && (isStrict || !isFloat)) {
-                block = expandedFrom(graph, piece, readers, i, set, threads);
+                block = expandedFrom(graph, partition, readers, i, set, threads);
             }
             if (!block.has_value()) {
                 block = FusedStep{.nodes = {i}};
             }
         } else if (!taken[i] && isStrict) {
-            block = scaledFrom(graph, piece, readers, i, set);
+            block = scaledFrom(graph, partition, readers, i, set);
         }
         if (!block.has_value()) {
             continue;
@@ -152,10 +153,10 @@ std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece,
         for (const size_t node : step.nodes) {
             taken[node] = true;
         }
-        TensorId last = graph.node(piece.nodes[step.nodes.back()]).outputs[0];
+        TensorId last = graph.node(partition.nodes[step.nodes.back()]).outputs[0];
         bool mayAdd = true;
         while (const std::optional<size_t> next = readers.onlyReader(last)) {
-            const Node& node = graph.node(piece.nodes[*next]);
+            const Node& node = graph.node(partition.nodes[*next]);
             if (taken[*next] || !isStage(graph, node, last, mayAdd)) {
                 break;
             }

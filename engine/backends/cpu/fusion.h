@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which nodes of a piece CpuAcc computes together.
+// Which nodes of a partition CpuAcc computes together.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
-#include "engine/plan/stepwise_piece.h"
+#include "engine/plan/node_by_node.h"
 
 namespace halyard::engine::cpu {
 
@@ -18,7 +18,7 @@ namespace halyard::engine::cpu {
 // convolutions and fully connected layers, and scales of the channels that a convolution by one
 // pixel reads with that; each with the additions and activations after them, where nobody else
 // reads what lies in between. `threads`: as many as may ever compute them.
-std::vector<FusedStep> findFusions(const Graph& graph, const Piece& piece,
+std::vector<FusedStep> findFusions(const Graph& graph, const Partition& partition,
                                    const CompileOptions& options, InstructionSet set,
                                    size_t threads);
 

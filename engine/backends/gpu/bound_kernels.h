@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an execution keeps for a piece: the kernels of the shapes that it ran last, with their
+// What an execution keeps for a partition: the kernels of the shapes that it ran last, with their
 // arguments and the ranges that they are launched over. Where a run's tensors lie as they did in
 // the last, nothing is left to do but to enqueue.
 
@@ -41,7 +41,7 @@ struct Placed {
 };
 
 // One thread at a time.
-class BoundKernels final : public PieceState {
+class BoundKernels final : public PartitionState {
   public:
     // `deviceMemory`: what series are charged to; null: not limited. `counters`: room for kCounters
     // of them; nothing where no launch has them.

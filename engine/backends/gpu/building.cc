@@ -27,7 +27,7 @@ struct Wanted {
     std::vector<Launch*> launches;
 };
 
-std::vector<Wanted> wantedBy(const PieceLayout& layout, std::span<Launch> launches) {
+std::vector<Wanted> wantedBy(const PartitionLayout& layout, std::span<Launch> launches) {
     std::map<std::tuple<const KernelFamily*, std::string_view, size_t>, size_t> places;
     std::vector<Wanted> wanted;
     for (Launch& launch : launches) {
@@ -51,7 +51,7 @@ std::vector<Wanted> wantedBy(const PieceLayout& layout, std::span<Launch> launch
 // What the builders share.
 class Builders {
   public:
-    Builders(const PieceLayout& layout, std::span<Wanted> wanted, Programs& programs,
+    Builders(const PartitionLayout& layout, std::span<Wanted> wanted, Programs& programs,
              const Blobs& blobs, const Checkpoint& checkpoint)
         : mLayout(layout),
           mWanted(wanted),
@@ -88,7 +88,7 @@ class Builders {
         }
     }
 
-    const PieceLayout& mLayout;
+    const PartitionLayout& mLayout;
     const std::span<Wanted> mWanted;
     Programs& mPrograms;
     const Blobs& mBlobs;
@@ -105,7 +105,7 @@ void* buildOnAThread(void* builders) {
 
 }  // namespace
 
-size_t blocksOf(const PieceLayout& layout, const Launch& launch) {
+size_t blocksOf(const PartitionLayout& layout, const Launch& launch) {
     using Role = LocalTensor::Role;
     std::set<std::tuple<Operand::Place, Role, size_t>> blocks;
     for (const auto& argument : launch.arguments) {
@@ -131,7 +131,7 @@ size_t blocksOf(const PieceLayout& layout, const Launch& launch) {
     return blocks.size();
 }
 
-Status buildPrograms(const PieceLayout& layout, std::span<Launch> launches, Programs& programs,
+Status buildPrograms(const PartitionLayout& layout, std::span<Launch> launches, Programs& programs,
                      const Blobs& blobs, const Checkpoint& checkpoint) {
     std::vector<Wanted> wanted = wantedBy(layout, launches);
     Builders builders(layout, wanted, programs, blobs, checkpoint);

@@ -16,7 +16,7 @@
 #include "engine/backends/gpu/kernels/tile_choice.h"
 #include "engine/backends/gpu/kernels/tiled_product.h"
 #include "engine/numerics/elements.h"
-#include "engine/plan/piece_readers.h"
+#include "engine/plan/partition_readers.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -98,16 +98,17 @@ bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first
                           *geometry);
 }
 
-// Who writes a tensor, by its position in the piece.
+// Who writes a tensor, by its position in the partition.
 using Writers = std::unordered_map<TensorId, size_t>;
 
 // Follows what becomes of a node's result, and for products of matrices where its inputs come from.
 class Follower {
   public:
-    Follower(const Graph& graph, const Piece& piece, const FusionNeeds& needs,
-             const PieceReaders& readers, const Writers& writers, const std::vector<bool>& taken)
+    Follower(const Graph& graph, const Partition& partition, const FusionNeeds& needs,
+             const PartitionReaders& readers, const Writers& writers,
+             const std::vector<bool>& taken)
         : mGraph(graph),
-          mPiece(piece),
+          mPartition(partition),
           mNeeds(needs),
           mReaders(readers),
           mWriters(writers),
@@ -117,7 +118,7 @@ class Follower {
         FusedNodes nodes = {first};
         while (takeStage(nodes)) {
         }
-        if (mGraph.node(mPiece.nodes[first]).kind() == NodeKind::BatchMatmul) {
+        if (mGraph.node(mPartition.nodes[first]).kind() == NodeKind::BatchMatmul) {
             while (takeMove(nodes)) {
             }
             takeSources(nodes);
@@ -133,13 +134,13 @@ class Follower {
 
   private:
     TensorId resultOf(const FusedNodes& nodes) const {
-        return mGraph.node(mPiece.nodes[nodes.back()]).outputs[0];
+        return mGraph.node(mPartition.nodes[nodes.back()]).outputs[0];
     }
     bool takeStage(FusedNodes& nodes) {
         const TensorId result = resultOf(nodes);
         const std::optional<size_t> next = mReaders.onlyReader(result);
         if (mStages == kMostStages || !next.has_value() || mTaken[*next] ||
-            !isStage(mGraph, mGraph.node(mPiece.nodes[*next]), result)) {
+            !isStage(mGraph, mGraph.node(mPartition.nodes[*next]), result)) {
             return false;
         }
         ++mStages;
@@ -156,17 +157,17 @@ class Follower {
         return true;
     }
     bool isMoveOf(size_t position, TensorId x) const {
-        const Node& node = mGraph.node(mPiece.nodes[position]);
+        const Node& node = mGraph.node(mPartition.nodes[position]);
         return onlyMoves(node) && node.inputs[0] == x;
     }
     // What moves the inputs of the first node, before it.
     void takeSources(FusedNodes& nodes) const {
-        const Node& first = mGraph.node(mPiece.nodes[nodes.front()]);
+        const Node& first = mGraph.node(mPartition.nodes[nodes.front()]);
         for (TensorId x : first.inputs) {
             for (auto writer = mWriters.find(x); writer != mWriters.end();
                  writer = mWriters.find(x)) {
                 const size_t source = writer->second;
-                const Node& node = mGraph.node(mPiece.nodes[source]);
+                const Node& node = mGraph.node(mPartition.nodes[source]);
                 if (mTaken[source] || !onlyMoves(node) || !mReaders.onlyReader(x).has_value()) {
                     break;
                 }
@@ -191,8 +192,8 @@ class Follower {
         const TensorId result = resultOf(nodes);
         const std::optional<size_t> next = mReaders.onlyReader(result);
         if (!next.has_value() || mTaken[*next] ||
-            !fits(mGraph.node(mPiece.nodes[nodes.front()]), mGraph.node(mPiece.nodes[*next]),
-                  result)) {
+            !fits(mGraph.node(mPartition.nodes[nodes.front()]),
+                  mGraph.node(mPartition.nodes[*next]), result)) {
             return false;
         }
         nodes.push_back(*next);
@@ -200,11 +201,11 @@ class Follower {
     }
 
     const Graph& mGraph;
-    const Piece& mPiece;
+    const Partition& mPartition;
     const FusionNeeds& mNeeds;
-    const PieceReaders& mReaders;
+    const PartitionReaders& mReaders;
     const Writers& mWriters;
-    const std::vector<bool>& mTaken;  // of the piece's nodes: by other steps
+    const std::vector<bool>& mTaken;  // of the partition's nodes: by other steps
     size_t mStages = 0;
 };
 
@@ -216,8 +217,9 @@ constexpr size_t kNearSiblings = 16;
 // Joins products of one tensor by constants of one form, each with what is fused with it.
 class SiblingFinder {
   public:
-    SiblingFinder(const Graph& graph, const Piece& piece) : mGraph(graph), mPiece(piece) {
-        for (size_t i = 0; i < piece.nodes.size(); ++i) {
+    SiblingFinder(const Graph& graph, const Partition& partition)
+        : mGraph(graph), mPartition(partition) {
+        for (size_t i = 0; i < partition.nodes.size(); ++i) {
             mStandsAt.push_back(i);
             for (const TensorId input : nodeAt(i).inputs) {
                 mReaders.emplace(input, i);
@@ -232,7 +234,7 @@ class SiblingFinder {
             mFused.emplace(nodes.front(), std::move(nodes));
         }
         std::map<TensorId, std::vector<size_t>> products;
-        for (size_t i = 0; i < mPiece.nodes.size(); ++i) {
+        for (size_t i = 0; i < mPartition.nodes.size(); ++i) {
             if (nodeAt(i).kind() == NodeKind::FullyConnected) {
                 products[nodeAt(i).inputs[0]].push_back(i);
             }
@@ -258,7 +260,7 @@ class SiblingFinder {
         }
     };
 
-    const Node& nodeAt(size_t position) const { return mGraph.node(mPiece.nodes[position]); }
+    const Node& nodeAt(size_t position) const { return mGraph.node(mPartition.nodes[position]); }
     void stand(const FusedNodes& nodes) {
         for (const size_t node : nodes) {
             mStandsAt[node] = std::ranges::max(nodes);
@@ -324,30 +326,30 @@ class SiblingFinder {
     }
 
     const Graph& mGraph;
-    const Piece& mPiece;
-    std::unordered_multimap<TensorId, size_t> mReaders;  // by their position in the piece
+    const Partition& mPartition;
+    std::unordered_multimap<TensorId, size_t> mReaders;  // by their position in the partition
     std::map<size_t, FusedNodes> mFused;                 // by the first of each
-    std::vector<size_t> mStandsAt;  // per node of the piece: the last of what it is fused with
+    std::vector<size_t> mStandsAt;  // per node of the partition: the last of what it is fused with
 };
 
 }  // namespace
 
-std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
+std::vector<FusedNodes> findFusions(const Graph& graph, const Partition& partition,
                                     const FusionNeeds& needs) {
-    const PieceReaders readers(graph, piece);
+    const PartitionReaders readers(graph, partition);
     Writers writers;
-    for (size_t i = 0; i < piece.nodes.size(); ++i) {
-        for (const TensorId output : graph.node(piece.nodes[i]).outputs) {
+    for (size_t i = 0; i < partition.nodes.size(); ++i) {
+        for (const TensorId output : graph.node(partition.nodes[i]).outputs) {
             writers.emplace(output, i);
         }
     }
     std::vector<FusedNodes> fusions;
-    std::vector<bool> taken(piece.nodes.size(), false);
-    for (size_t i = 0; i < piece.nodes.size(); ++i) {
-        if (taken[i] || !takesStages(graph.node(piece.nodes[i]))) {
+    std::vector<bool> taken(partition.nodes.size(), false);
+    for (size_t i = 0; i < partition.nodes.size(); ++i) {
+        if (taken[i] || !takesStages(graph.node(partition.nodes[i]))) {
             continue;
         }
-        FusedNodes nodes = Follower(graph, piece, needs, readers, writers, taken).follow(i);
+        FusedNodes nodes = Follower(graph, partition, needs, readers, writers, taken).follow(i);
         for (const size_t node : nodes) {
             taken[node] = true;
         }
@@ -356,7 +358,7 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
         }
     }
     if (needs.facts.prefersTiles) {
-        SiblingFinder(graph, piece).join(fusions);
+        SiblingFinder(graph, partition).join(fusions);
     }
     return fusions;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which nodes of a piece GpuAcc computes together.
+// Which nodes of a partition GpuAcc computes together.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "engine/backends/gpu/instructions.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
-#include "engine/plan/piece_layout.h"
+#include "engine/plan/partition_layout.h"
 
 namespace halyard::engine::gpu {
 
@@ -28,7 +28,7 @@ struct FusionNeeds {
 // these, and those of small pictures with the mean over each, where that gains. Products of
 // matrices, with what only moves elements before and behind them. Products of one tensor by several
 // constants, one behind the other with what is fused with it, where products go tile by tile.
-std::vector<FusedNodes> findFusions(const Graph& graph, const Piece& piece,
+std::vector<FusedNodes> findFusions(const Graph& graph, const Partition& partition,
                                     const FusionNeeds& needs);
 
 // Whether a node only moves elements, which one that reads them can do by where it looks.

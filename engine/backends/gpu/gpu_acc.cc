@@ -10,7 +10,7 @@
 
 #include "engine/backends/gpu/compiler_process.h"
 #include "engine/backends/gpu/gpu_memory.h"
-#include "engine/backends/gpu/gpu_piece.h"
+#include "engine/backends/gpu/gpu_partition.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/programs.h"
 #include "engine/backends/loaded/library.h"
@@ -48,14 +48,14 @@ class GpuAcc final : public Backend {
         }
         return gpu::supportsNode(graph, graph.node(node), mDevice->facts());
     }
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
-        return gpu::compilePiece({.device = mDevice,
-                                  .memory = mMemory,
-                                  .programs = mPrograms,
-                                  .tuning = mTuning,
-                                  .profiles = mProfiles},
-                                 arguments);
+        return gpu::compilePartition({.device = mDevice,
+                                      .memory = mMemory,
+                                      .programs = mPrograms,
+                                      .tuning = mTuning,
+                                      .profiles = mProfiles},
+                                     arguments);
     }
     bool readsInMemory(const Graph& graph, NodeId node, size_t input) const override {
         return gpu::readsOnDevice(graph.node(node), input);

@@ -25,13 +25,13 @@ uint64_t nextNumber() {
 
 }  // namespace
 
-GpuShaped::GpuShaped(std::shared_ptr<const PieceParts> parts)
+GpuShaped::GpuShaped(std::shared_ptr<const PartitionParts> parts)
     : mParts(std::move(parts)), mLayout(mParts->layout), mNumber(nextNumber()) {}
 
 Status GpuShaped::inferTypes(std::span<const TensorType* const> inputs,
                              const Checkpoint& checkpoint) {
     if (inputs.size() != mLayout.inputs.size()) {
-        return internalError("a piece was given the types of another number of inputs");
+        return internalError("a partition was given the types of another number of inputs");
     }
     for (LocalId local = 0; local < mLayout.tensors.size(); ++local) {
         mTypes.push_back(mLayout.graphType(local));
@@ -122,7 +122,7 @@ Status GpuShaped::planWith(const Instructions& instructions, const Checkpoint& c
                                      .plan = mPlan,
                                      .tuner = resources.tuning.isOff() ? nullptr : &tuner},
                                     checkpoint);
-    // Others have a use for what was measured, even where this piece comes to nothing.
+    // Others have a use for what was measured, even where this partition comes to nothing.
     resources.tuning.save();
     return planned;
 }
@@ -289,7 +289,7 @@ Status GpuShaped::run(const RunArguments& arguments) const {
     auto* const kernels = static_cast<BoundKernels*>(arguments.state);
     if (kernels == nullptr || arguments.inputs.size() != mLayout.inputs.size() ||
         arguments.outputs.size() != mLayout.outputs.size()) {
-        return internalError("a piece was run without its state or with the wrong tensors");
+        return internalError("a partition was run without its state or with the wrong tensors");
     }
     HALYARD_RETURN_IF_ERROR(mParts->resources.device->usable());
     HALYARD_RETURN_IF_ERROR(kernels->bind(mNumber, mPlan.launches));

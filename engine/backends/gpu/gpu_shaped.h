@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuShaped: a piece for one set of shapes: its kernels, their order, where they find things, and
-// how they are run.
+// GpuShaped: a partition for one set of shapes: its kernels, their order, where they find things,
+// and how they are run.
 
 #pragma once
 
@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "engine/backends/gpu/bound_kernels.h"
-#include "engine/backends/gpu/gpu_piece.h"
+#include "engine/backends/gpu/gpu_partition.h"
 #include "engine/backends/gpu/gpu_queue.h"
 #include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/launch.h"
 #include "engine/backends/gpu/step_plan.h"
-#include "engine/plan/piece_layout.h"
+#include "engine/plan/partition_layout.h"
 #include "engine/plan/workspace_plan.h"
 
 namespace halyard::engine::gpu {
@@ -39,12 +39,12 @@ struct StepTrace {
     std::vector<const Node*> others;
 };
 
-// What the stations of a piece share.
-struct PieceParts {
-    explicit PieceParts(GpuResources all) : resources(std::move(all)) {}
+// What the stations of a partition share.
+struct PartitionParts {
+    explicit PartitionParts(GpuResources all) : resources(std::move(all)) {}
 
     const GpuResources resources;
-    PieceLayout layout;
+    PartitionLayout layout;
     std::vector<StepTrace> traces;                // per step
     std::map<LocalId, PackedConstant> constants;  // in the program's store
     std::map<LocalId, size_t> places;             // in `uploaded`
@@ -74,9 +74,9 @@ struct PieceParts {
 };
 
 // Immutable once it is created.
-class GpuShaped final : public ShapedPiece {
+class GpuShaped final : public SpecializedPartition {
   public:
-    explicit GpuShaped(std::shared_ptr<const PieceParts> parts);
+    explicit GpuShaped(std::shared_ptr<const PartitionParts> parts);
 
     Status create(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) {
         HALYARD_RETURN_IF_ERROR(inferTypes(inputs, checkpoint));
@@ -116,13 +116,13 @@ class GpuShaped final : public ShapedPiece {
     std::string_view nameOf(size_t step, std::span<const Launch> launches) const;
     uint64_t bytesMovedBy(const LocalStep& step) const;
 
-    const std::shared_ptr<const PieceParts> mParts;
-    const PieceLayout& mLayout;
+    const std::shared_ptr<const PartitionParts> mParts;
+    const PartitionLayout& mLayout;
     const uint64_t mNumber;
     std::vector<TensorType> mTypes;  // per local tensor
     std::vector<bool> mPresent;      // the same: false for inputs that were left out
     std::vector<TensorType> mOutputTypes;
-    PiecePlan mPlan;
+    PartitionPlan mPlan;
     WorkspacePlan mWorkspace;
     ChargedBuffer mTables;
 };

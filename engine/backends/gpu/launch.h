@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches: what a piece has the device do for one set of shapes, a kernel after the other, with
-// tensors by their number in the piece. Where these lie, a run says.
+// Launches: what a partition has the device do for one set of shapes, a kernel after the other,
+// with tensors by their number in the partition. Where these lie, a run says.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/programs.h"
-#include "engine/plan/piece_layout.h"
+#include "engine/plan/partition_layout.h"
 
 namespace halyard::engine::gpu {
 
@@ -27,7 +27,7 @@ inline constexpr size_t kCounters = 1024;
 // offset in it.
 struct Operand {
     enum class Place : uint8_t {
-        TENSOR,    // `local` of the piece
+        TENSOR,    // `local` of the partition
         TABLE,     // among what the shapes' own constants are: multipliers, tables of functions
         SCRATCH,   // among the memory of the launch's step
         FINDING,   // among what the run's checks have found

@@ -105,7 +105,7 @@ Result<Measuring::Candidate> Measuring::makeCandidate(const Variant& variant) {
     candidate.kernels = std::make_unique<BoundKernels>(mAround.device, mAround.deviceMemory,
                                                        std::move(counters));
     HALYARD_RETURN_IF_ERROR(candidate.kernels->clearCounters(mAround.memory, mAround.checkpoint));
-    PiecePlan& plan = candidate.plan;
+    PartitionPlan& plan = candidate.plan;
     // Tables and scratch memory that the step has by now go on being where they are.
     plan.tables = mEnvironment.plan.tables;
     plan.scratchBytes = mEnvironment.plan.scratchBytes;

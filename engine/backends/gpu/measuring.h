@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measuring: what each of several ways to compute a step takes on the device, with the piece's own
-// constants, on zeros in place of the tensors that only a run has. All memory for it is charged,
-// and gone with it.
+// Measuring: what each of several ways to compute a step takes on the device, with the partition's
+// own constants, on zeros in place of the tensors that only a run has. All memory for it is
+// charged, and gone with it.
 
 #pragma once
 
@@ -63,15 +63,15 @@ class Measuring {
         : mAround(std::move(surroundings)), mEnvironment(environment), mStep(step) {}
 
     // Per variant what it takes, or why it can't be run: it does not build, or memory is short
-    // (RESOURCE_EXHAUSTED). They are planned apart from the piece's plan, and run in turn, so that
-    // a device that changes its clock or does something else is as hard on each. Whoever is far
-    // behind is run no more. Where the checkpoint stops it, results mean nothing.
+    // (RESOURCE_EXHAUSTED). They are planned apart from the partition's plan, and run in turn, so
+    // that a device that changes its clock or does something else is as hard on each. Whoever is
+    // far behind is run no more. Where the checkpoint stops it, results mean nothing.
     std::vector<Result<RunTime>> time(std::span<const Variant> variants);
 
   private:
     struct Candidate {
         size_t index = 0;  // among the variants
-        PiecePlan plan;
+        PartitionPlan plan;
         ChargedBuffer tables;
         std::map<LocalId, size_t> tensors = {};  // their first bytes in the workspace
         size_t findings = 0;                     // the same, of what its checks find

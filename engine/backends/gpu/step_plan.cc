@@ -24,7 +24,7 @@ KnownInput StepPlan::known(size_t index, size_t which) const {
         return {};
     }
     const LocalId local = mNodes[which].inputs[index];
-    const PieceLayout& layout = mEnvironment.layout;
+    const PartitionLayout& layout = mEnvironment.layout;
     return {.type = &mEnvironment.types[local],
             .data = layout.graph->tensor(layout.tensors[local].id).constant.bytes.data()};
 }
@@ -91,7 +91,7 @@ Status StepPlan::choose(std::string_view key, std::span<const Variant> variants)
                           }});
     }
     HALYARD_ASSIGN_OR_RETURN(const size_t best, tuner->choose(mEnvironment, mStep, key, ofStep));
-    PiecePlan& plan = mEnvironment.plan;
+    PartitionPlan& plan = mEnvironment.plan;
     const size_t launches = plan.launches.size();
     const size_t tableBytes = plan.tables.size();
     const size_t scratchBytes = plan.scratchBytes[mStep];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // StepPlan: what the plan of one step is made from and adds to: the step's nodes with the types of
-// their tensors, all shapes known, and the launches of the piece.
+// their tensors, all shapes known, and the launches of the partition.
 
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "engine/base/status.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/plan/blobs.h"
-#include "engine/plan/piece_layout.h"
+#include "engine/plan/partition_layout.h"
 
 namespace halyard::engine::gpu {
 
@@ -40,8 +40,8 @@ struct Check {
     std::function<Status(const Finding&)> failure;
 };
 
-// What the steps of a piece come to for one set of shapes.
-struct PiecePlan {
+// What the steps of a partition come to for one set of shapes.
+struct PartitionPlan {
     std::vector<Launch> launches;      // by step
     std::vector<std::byte> tables;     // constants of these shapes and types
     std::vector<size_t> scratchBytes;  // per step
@@ -63,12 +63,12 @@ class StepPlan {
         const DeviceFacts& facts;
         Programs& programs;
         const Blobs& blobs;
-        const PieceLayout& layout;
+        const PartitionLayout& layout;
         std::span<const TensorType> types;  // per local tensor
         const std::vector<bool>& present;   // the same: false where an input was left out
         const Instructions& instructions;
         bool mayRound;  // float32 may be computed with float16's precision
-        PiecePlan& plan;
+        PartitionPlan& plan;
         const Tuner* tuner = nullptr;  // null: the first of several ways is taken
     };
     StepPlan(const Environment& environment, size_t step)

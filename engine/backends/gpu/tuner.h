@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuner: takes one of several ways to compute a step, for the plans of one piece: the one that the
-// program has kept, that the device's tuning knows, that is the fastest as measured now, or that
-// the cost model thinks best.
+// Tuner: takes one of several ways to compute a step, for the plans of one partition: the one that
+// the program has kept, that the device's tuning knows, that is the fastest as measured now, or
+// that the cost model thinks best.
 
 #pragma once
 
@@ -35,7 +35,7 @@ class Tuner {
         Tuning& tuning;
         const Blobs& blobs;                    // the program's, which keep what was taken
         std::shared_ptr<Budget> deviceMemory;  // null: not limited
-        // Where a constant of the piece lies; nothing for what is none.
+        // Where a constant of the partition lies; nothing for what is none.
         std::function<std::optional<Placed>(LocalId)> constant;
         Checkpoint checkpoint;
     };

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "engine/backends/loaded/library.h"
-#include "engine/backends/loaded/piece_graph.h"
+#include "engine/backends/loaded/partition_graph.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/budget.h"
 #include "engine/graph/serialization.h"
@@ -100,7 +100,7 @@ halyard_bytes toAbi(const AlignedBuffer& buffer) {
 // What a library may ask for while one of its functions lasts, and what it has asked for.
 class LentResources {
   public:
-    explicit LentResources(const PieceResources& resources) : mResources(resources) {}
+    explicit LentResources(const PartitionResources& resources) : mResources(resources) {}
     LentResources(const LentResources&) = delete;
     LentResources& operator=(const LentResources&) = delete;
 
@@ -141,33 +141,34 @@ class LentResources {
         return HALYARD_OK;
     }
 
-    const PieceResources& mResources;
+    const PartitionResources& mResources;
     std::vector<Reservation> mReservations;
     Status mRefusal;
 };
 
-struct LoadedPieceParts {
-    LoadedPieceParts(std::shared_ptr<const Library> theLibrary) : library(std::move(theLibrary)) {}
-    ~LoadedPieceParts() {
+struct LoadedPartitionParts {
+    LoadedPartitionParts(std::shared_ptr<const Library> theLibrary)
+        : library(std::move(theLibrary)) {}
+    ~LoadedPartitionParts() {
         if (handle != nullptr) {
             library->backend().release_piece(library->backend().self, handle);
         }
     }
-    LoadedPieceParts(const LoadedPieceParts&) = delete;
-    LoadedPieceParts& operator=(const LoadedPieceParts&) = delete;
+    LoadedPartitionParts(const LoadedPartitionParts&) = delete;
+    LoadedPartitionParts& operator=(const LoadedPartitionParts&) = delete;
 
     const std::shared_ptr<const Library> library;
-    std::shared_ptr<const Graph> whole;  // that the piece was cut from, for traces
+    std::shared_ptr<const Graph> whole;  // that the partition was cut from, for traces
     std::vector<const Node*> nodes;      // of it
-    Graph graph;                         // the piece alone
+    Graph graph;                         // the partition alone
     void* handle = nullptr;
     // What the library was handed counts as what it keeps.
     Reservation kept;
     std::vector<Reservation> reserved;  // by finish()
 };
 
-struct LoadedState : PieceState {
-    explicit LoadedState(std::shared_ptr<const LoadedPieceParts> theParts)
+struct LoadedState : PartitionState {
+    explicit LoadedState(std::shared_ptr<const LoadedPartitionParts> theParts)
         : parts(std::move(theParts)) {}
     ~LoadedState() override {
         if (handle != nullptr) {
@@ -175,16 +176,16 @@ struct LoadedState : PieceState {
         }
     }
 
-    const std::shared_ptr<const LoadedPieceParts> parts;
+    const std::shared_ptr<const LoadedPartitionParts> parts;
     std::vector<Reservation> reserved;
     void* handle = nullptr;
     std::vector<halyard_tensor> inputs;
     std::vector<halyard_tensor> outputs;
 };
 
-class LoadedShaped : public ShapedPiece {
+class LoadedShaped : public SpecializedPartition {
   public:
-    explicit LoadedShaped(std::shared_ptr<const LoadedPieceParts> parts)
+    explicit LoadedShaped(std::shared_ptr<const LoadedPartitionParts> parts)
         : mParts(std::move(parts)) {}
     ~LoadedShaped() override {
         if (mHandle != nullptr) {
@@ -206,7 +207,7 @@ class LoadedShaped : public ShapedPiece {
                                      &mWorkspaceBytes, &mHandle, &message),
                 message));
         if (mHandle == nullptr) {
-            return internalError("made nothing of a piece, and says that all went well");
+            return internalError("made nothing of a partition, and says that all went well");
         }
         for (size_t i = 0; i < mOutputTypes.size(); ++i) {
             if (!isEqual(outputShapes[i], mOutputTypes[i].shape)) {
@@ -229,7 +230,7 @@ class LoadedShaped : public ShapedPiece {
         auto* const state = static_cast<LoadedState*>(arguments.state);
         if (state == nullptr || arguments.outputs.size() != mOutputTypes.size() ||
             arguments.workspace.size() < mWorkspaceBytes) {
-            return internalError("a piece was run with the wrong number of tensors or bytes");
+            return internalError("a partition was run with the wrong number of tensors or bytes");
         }
         state->inputs.clear();
         uint64_t bytes = 0;
@@ -293,7 +294,7 @@ class LoadedShaped : public ShapedPiece {
         for (const TensorId id : graph.outputs()) {
             mOutputTypes.push_back(graph.tensor(id).type);
             if (!mOutputTypes.back().shape.isFullyKnown()) {
-                return internalError("was given a piece whose output " +
+                return internalError("was given a partition whose output " +
                                      mOutputTypes.back().toString() + " only a run could tell");
             }
         }
@@ -310,17 +311,18 @@ class LoadedShaped : public ShapedPiece {
         return statusOf(code, message);
     }
 
-    const std::shared_ptr<const LoadedPieceParts> mParts;
+    const std::shared_ptr<const LoadedPartitionParts> mParts;
     std::vector<TensorType> mOutputTypes;
     size_t mWorkspaceBytes = 0;
     void* mHandle = nullptr;
 };
 
-class LoadedPiece : public CompiledPiece {
+class LoadedPartition : public CompiledPartition {
   public:
-    explicit LoadedPiece(std::shared_ptr<LoadedPieceParts> parts) : mParts(std::move(parts)) {}
+    explicit LoadedPartition(std::shared_ptr<LoadedPartitionParts> parts)
+        : mParts(std::move(parts)) {}
 
-    Status finish(const PieceResources& resources) override {
+    Status finish(const PartitionResources& resources) override {
         const halyard_backend& backend = mParts->library->backend();
         if (backend.finish == nullptr) {
             return {};
@@ -333,15 +335,16 @@ class LoadedPiece : public CompiledPiece {
         return lent.statusOf(code, message);
     }
 
-    Result<std::unique_ptr<const ShapedPiece>> specialize(
+    Result<std::unique_ptr<const SpecializedPartition>> specialize(
             std::span<const TensorType* const> inputs,
             const Checkpoint& checkpoint) const override {
         auto shaped = std::make_unique<LoadedShaped>(mParts);
         HALYARD_RETURN_IF_ERROR(shaped->create(inputs, checkpoint));
-        return std::unique_ptr<const ShapedPiece>(std::move(shaped));
+        return std::unique_ptr<const SpecializedPartition>(std::move(shaped));
     }
 
-    Result<std::unique_ptr<PieceState>> makeState(const PieceResources& resources) const override {
+    Result<std::unique_ptr<PartitionState>> makeState(
+            const PartitionResources& resources) const override {
         auto state = std::make_unique<LoadedState>(mParts);
         state->inputs.reserve(mParts->graph.inputs().size());
         state->outputs.reserve(mParts->graph.outputs().size());
@@ -358,13 +361,13 @@ class LoadedPiece : public CompiledPiece {
                 return internalError("made no state, and says that all went well");
             }
         }
-        return std::unique_ptr<PieceState>(std::move(state));
+        return std::unique_ptr<PartitionState>(std::move(state));
     }
 
     std::string_view kernelOf(size_t /*node*/) const override { return mParts->library->name(); }
 
   private:
-    const std::shared_ptr<LoadedPieceParts> mParts;
+    const std::shared_ptr<LoadedPartitionParts> mParts;
 };
 
 class LoadedBackend : public Backend {
@@ -378,7 +381,8 @@ class LoadedBackend : public Backend {
 
     Status supports(const Graph& graph, NodeId node) const override {
         HALYARD_RETURN_IF_ERROR(checkShapesFollow(graph, graph.node(node)));
-        HALYARD_ASSIGN_OR_RETURN(const Graph alone, pieceGraph(graph, pieceOf(graph, node)));
+        HALYARD_ASSIGN_OR_RETURN(const Graph alone,
+                                 partitionGraph(graph, partitionOf(graph, node)));
         HALYARD_ASSIGN_OR_RETURN(const AlignedBuffer bytes, bytesOf(alone, nullptr));
         halyard_message message = {};
         const halyard_backend& backend = mLibrary->backend();
@@ -389,14 +393,15 @@ class LoadedBackend : public Backend {
                        : unsupported("gives no answer: it " + std::string(answer.message()));
     }
 
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
-        auto parts = std::make_shared<LoadedPieceParts>(mLibrary);
+        auto parts = std::make_shared<LoadedPartitionParts>(mLibrary);
         parts->whole = arguments.graph;
-        for (const NodeId node : arguments.piece.nodes) {
+        for (const NodeId node : arguments.partition.nodes) {
             parts->nodes.push_back(&arguments.graph->node(node));
         }
-        HALYARD_ASSIGN_OR_RETURN(parts->graph, pieceGraph(*arguments.graph, arguments.piece));
+        HALYARD_ASSIGN_OR_RETURN(parts->graph,
+                                 partitionGraph(*arguments.graph, arguments.partition));
         HALYARD_ASSIGN_OR_RETURN(const AlignedBuffer bytes,
                                  bytesOf(parts->graph, arguments.memory));
         HALYARD_ASSIGN_OR_RETURN(parts->kept, Reservation::create(arguments.memory, bytes.size()));
@@ -407,7 +412,8 @@ class LoadedBackend : public Backend {
         if (parts->handle == nullptr) {
             return internalError("compiled nothing, and says that all went well");
         }
-        return std::unique_ptr<CompiledPiece>(std::make_unique<LoadedPiece>(std::move(parts)));
+        return std::unique_ptr<CompiledPartition>(
+                std::make_unique<LoadedPartition>(std::move(parts)));
     }
 
   private:

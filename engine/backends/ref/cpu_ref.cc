@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "engine/plan/stepwise_piece.h"
+#include "engine/plan/node_by_node.h"
 #include "engine/reference/kernels.h"
 
 namespace halyard::engine {
@@ -24,9 +24,9 @@ class CpuRef : public Backend {
         return {};
     }
 
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
-        return compileStepwise(arguments, ref::findKernel);
+        return compileNodeByNode(arguments, ref::findKernel);
     }
 };
 

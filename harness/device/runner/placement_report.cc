@@ -38,14 +38,14 @@ bool readOperations(std::string_view text, pb::Placement& placement) {
     return true;
 }
 
-// The fields after "node": operations, label, kind, backend, piece, kernel, then refusals.
+// The fields after "node": operations, label, kind, backend, partition, kernel, then refusals.
 void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& result) {
     constexpr size_t kFixed = 7;
     constexpr std::string_view kColon = ": ";
-    uint32_t piece = 0;
+    uint32_t partition = 0;
     pb::Placement placement;
     if (fields.size() < kFixed || !readOperations(fields[1], placement) ||
-        !readNumber(fields[5], piece)) {
+        !readNumber(fields[5], partition)) {
         return;
     }
     if (placement.operations_size() > 0) {
@@ -54,7 +54,7 @@ void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& resul
     placement.set_label(std::string(fields[2]));
     placement.set_node(std::string(fields[3]));
     placement.set_backend(std::string(fields[4]));
-    placement.set_piece(piece);
+    placement.set_piece(partition);
     placement.set_kernel(std::string(fields[6]));
     for (size_t i = kFixed; i < fields.size(); ++i) {
         const size_t colon = fields[i].find(kColon);
@@ -99,9 +99,9 @@ void readPlacement(std::string_view report, pb::CaseResult& result) {
                 result.mutable_memory()->set_constant_bytes(bytes);
             } else if (fields[0] == "arena_bytes") {
                 result.mutable_memory()->set_arena_bytes(bytes);
-            } else if (fields[0] == "pieces") {
+            } else if (fields[0] == "partitions") {
                 result.set_pieces(static_cast<uint32_t>(bytes));
-            } else if (fields[0] == "bytes_between_pieces") {
+            } else if (fields[0] == "bytes_between_partitions") {
                 result.set_bytes_between_pieces(bytes);
             }
         } else if (fields[0] == "device_bytes") {

@@ -21,7 +21,7 @@ _LABEL = re.compile(r"operation (\d+) \(\w+\)")
 
 @dataclass(frozen=True)
 class Slice:
-    """Some work, by CLOCK_MONOTONIC in nanoseconds. `category`: driver, piece, node or copy."""
+    """Some work, by CLOCK_MONOTONIC in nanoseconds. `category`: driver, partition, node or copy."""
 
     name: str  # by NNAPI's contract: "[NN_LC_PCO]operation 3 (CONV_2D)"
     category: str

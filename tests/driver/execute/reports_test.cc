@@ -32,8 +32,8 @@ TEST_F(Executing, ReportsMemoryAndPlacement) {
     EXPECT_NE(report.find("node\t0\toperation 0 (CONV_2D)\tConv2d\tCpuRef\t0\tref::Conv2d\n"),
               std::string::npos)
             << report;
-    EXPECT_NE(report.find("pieces\t1\n"), std::string::npos) << report;
-    EXPECT_NE(report.find("bytes_between_pieces\t0\n"), std::string::npos) << report;
+    EXPECT_NE(report.find("partitions\t1\n"), std::string::npos) << report;
+    EXPECT_NE(report.find("bytes_between_partitions\t0\n"), std::string::npos) << report;
     EXPECT_NE(report.find("node\t2\toperation 2 (ADD)\tBinary\tCpuRef\t0\tref::Binary\n"),
               std::string::npos)
             << report;

@@ -241,7 +241,7 @@ TEST_F(CompilationCaches, AreOfAllBackendsThatWereAsked) {
         Status supports(const engine::Graph& /*graph*/, engine::NodeId /*node*/) const override {
             return unsupported("takes nothing");
         }
-        Result<std::unique_ptr<engine::CompiledPiece>> compile(
+        Result<std::unique_ptr<engine::CompiledPartition>> compile(
                 const engine::CompileArguments& /*arguments*/) const override {
             return internalError("has nothing to compile");
         }

@@ -86,7 +86,7 @@ Model badShapesModel() {
 TEST_F(Preparing, LooksAtAModelOnce) {
     ASSERT_TRUE(device().prepare(floatConvModel(), HalVersion::V1_3, {}).ok());
     EXPECT_EQ(mNotes->questions, 3U) << "one for each node";
-    EXPECT_EQ(mNotes->pieces, 1U);
+    EXPECT_EQ(mNotes->partitions, 1U);
 }
 
 TEST_F(Preparing, LooksAtAModelOnceToCallItSupported) {
@@ -248,7 +248,7 @@ TEST_F(Preparing, StopsWhenItsDeadlinePassesPartWay) {
     mNotes->beforeAnswer = [&] { std::this_thread::sleep_until(*options.deadline); };
     const Status status = device().prepare(floatConvModel(), HalVersion::V1_3, options).status();
     EXPECT_EQ(status.code(), StatusCode::DEADLINE_EXCEEDED) << status.toString();
-    EXPECT_EQ(mNotes->pieces, 0U);
+    EXPECT_EQ(mNotes->partitions, 0U);
 }
 
 TEST_F(Preparing, StopsWhenItsDeadlinePassesWhileItCompiles) {

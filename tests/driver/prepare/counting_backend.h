@@ -19,7 +19,7 @@ class CountingBackend final : public engine::Backend {
   public:
     struct Notes {
         std::atomic<size_t> questions = 0;
-        std::atomic<size_t> pieces = 0;  // compiled
+        std::atomic<size_t> partitions = 0;  // compiled
         // Set before the backend is used; may be empty.
         std::function<void()> beforeAnswer;
         std::function<void()> beforeCompiling;
@@ -34,9 +34,9 @@ class CountingBackend final : public engine::Backend {
         }
         return mCpuRef->supports(graph, node);
     }
-    Result<std::unique_ptr<engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPartition>> compile(
             const engine::CompileArguments& arguments) const override {
-        ++mNotes->pieces;
+        ++mNotes->partitions;
         if (mNotes->beforeCompiling != nullptr) {
             mNotes->beforeCompiling();
         }

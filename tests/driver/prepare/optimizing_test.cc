@@ -88,7 +88,7 @@ class NoFusedSums : public engine::Backend {
                        ? unsupported("takes no activation")
                        : mCpuRef->supports(graph, node);
     }
-    Result<std::unique_ptr<engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPartition>> compile(
             const engine::CompileArguments& arguments) const override {
         for (const engine::Node& node : arguments.graph->nodes()) {
             if (isFused(node)) {
@@ -135,7 +135,7 @@ class NotesFastMath : public engine::Backend {
     Status supports(const engine::Graph& graph, engine::NodeId node) const override {
         return mCpuRef->supports(graph, node);
     }
-    Result<std::unique_ptr<engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPartition>> compile(
             const engine::CompileArguments& arguments) const override {
         mAsked = arguments.options.fastMath;
         return mCpuRef->compile(arguments);

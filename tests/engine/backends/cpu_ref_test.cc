@@ -22,20 +22,20 @@ namespace {
 
 const TensorType kOpen = typeOf(DataType::FLOAT32, Shape::unknownRank());
 
-// A piece for one set of input shapes.
+// A partition for one set of input shapes.
 struct Specialized {
-    std::unique_ptr<CompiledPiece> compiled;
-    std::unique_ptr<const ShapedPiece> shaped;
+    std::unique_ptr<CompiledPartition> compiled;
+    std::unique_ptr<const SpecializedPartition> shaped;
 
-    const ShapedPiece* operator->() const { return shaped.get(); }
+    const SpecializedPartition* operator->() const { return shaped.get(); }
 };
 
-// A graph that is one piece, under construction.
-class PieceBuilder {
+// A graph that is one partition, under construction.
+class PartitionBuilder {
   public:
     TensorId input(TensorType type) {
-        mPiece.inputs.push_back(mGraph->addTensor(std::move(type)));
-        return mPiece.inputs.back();
+        mPartition.inputs.push_back(mGraph->addTensor(std::move(type)));
+        return mPartition.inputs.back();
     }
     TensorId constant(const Values& values) {
         auto owner = std::make_shared<std::vector<uint8_t>>(values.bytes);
@@ -44,32 +44,32 @@ class PieceBuilder {
     }
     TensorId node(NodeDescriptor descriptor, std::vector<TensorId> inputs, TensorType output) {
         const TensorId id = mGraph->addTensor(std::move(output));
-        mPiece.nodes.push_back(
+        mPartition.nodes.push_back(
                 mGraph->addNode({.descriptor = std::move(descriptor),
                                  .inputs = std::move(inputs),
                                  .outputs = {id},
-                                 .label = "node " + std::to_string(mPiece.nodes.size()),
+                                 .label = "node " + std::to_string(mPartition.nodes.size()),
                                  .sources = {}}));
         return id;
     }
-    void output(TensorId id) { mPiece.outputs.push_back(id); }
+    void output(TensorId id) { mPartition.outputs.push_back(id); }
 
-    Result<std::unique_ptr<CompiledPiece>> compile() const {
+    Result<std::unique_ptr<CompiledPartition>> compile() const {
         ThreadPool threads(1);
         ConstantStore constants;
         return makeCpuRef()->compile({.graph = mGraph,
-                                      .piece = mPiece,
+                                      .partition = mPartition,
                                       .constants = constants,
                                       .memory = nullptr,
                                       .threads = &threads});
     }
     Result<Specialized> specialize(const std::vector<TensorType>& inputs) const {
-        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<CompiledPiece> compiled, compile());
+        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<CompiledPartition> compiled, compile());
         std::vector<const TensorType*> types;
         for (const TensorType& type : inputs) {
             types.push_back(&type);
         }
-        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<const ShapedPiece> shaped,
+        HALYARD_ASSIGN_OR_RETURN(std::unique_ptr<const SpecializedPartition> shaped,
                                  compiled->specialize(types, Checkpoint()));
         return Specialized{.compiled = std::move(compiled), .shaped = std::move(shaped)};
     }
@@ -77,11 +77,11 @@ class PieceBuilder {
 
   private:
     std::shared_ptr<Graph> mGraph = std::make_shared<Graph>();
-    Piece mPiece;
+    Partition mPartition;
 };
 
-// Runs a piece as the planner would, with outputs of unknown shape from this object.
-struct PieceRun : OutputAllocator {
+// Runs a partition as the planner would, with outputs of unknown shape from this object.
+struct PartitionRun : OutputAllocator {
     std::vector<Values> outputs = {};
     Checkpoint checkpoint = {};
     Status allocation = {};  // what allocate() fails with
@@ -94,15 +94,15 @@ struct PieceRun : OutputAllocator {
         return TensorView{.type = &outputs[index].type, .data = outputs[index].bytes.data()};
     }
 
-    Status run(const Specialized& piece, const std::vector<Values>& inputs) {
+    Status run(const Specialized& partition, const std::vector<Values>& inputs) {
         std::vector<ConstTensorView> inputViews;
         inputViews.reserve(inputs.size());
         for (const Values& input : inputs) {
             inputViews.push_back({.type = &input.type, .data = input.bytes.data()});
         }
         outputs.clear();
-        outputs.reserve(piece->outputTypes().size());
-        for (const TensorType& type : piece->outputTypes()) {
+        outputs.reserve(partition->outputTypes().size());
+        for (const TensorType& type : partition->outputTypes()) {
             outputs.push_back({.type = type, .bytes = {}});
             if (type.shape.isFullyKnown()) {
                 outputs.back().bytes.resize(*type.byteSize() + 1);
@@ -115,9 +115,9 @@ struct PieceRun : OutputAllocator {
                                    .data = output.bytes.empty() ? nullptr : output.bytes.data()});
         }
         const AlignedBuffer workspace =
-                *AlignedBuffer::allocate(piece->workspaceBytes(), kTensorAlignment);
-        HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PieceState> state,
-                                 piece.compiled->makeState({}));
+                *AlignedBuffer::allocate(partition->workspaceBytes(), kTensorAlignment);
+        HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PartitionState> state,
+                                 partition.compiled->makeState({}));
         RunArguments arguments;
         arguments.inputs = inputViews;
         arguments.outputs = outputViews;
@@ -126,7 +126,7 @@ struct PieceRun : OutputAllocator {
         arguments.state = state.get();
         arguments.checkpoint = checkpoint;
         arguments.memory = memory;
-        const Status status = piece->run(arguments);
+        const Status status = partition->run(arguments);
         for (Values& output : outputs) {
             if (output.type.shape.isFullyKnown()) {
                 output.bytes.resize(*output.type.byteSize());
@@ -144,7 +144,7 @@ TEST(CpuRef, HasItsName) {
 }
 
 TEST(CpuRef, SaysWhyItDoesNotTakeANode) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     const NodeId node = 0;
     builder.node(If(), {}, kOpen);
     const Status status = makeCpuRef()->supports(builder.graph(), node);
@@ -153,29 +153,29 @@ TEST(CpuRef, SaysWhyItDoesNotTakeANode) {
 }
 
 TEST(CpuRef, RunsNodesInOrder) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     const TensorId x = builder.input(typeOf(DataType::FLOAT32, {3}));
     const TensorId bias = builder.constant(floats({3}, {1, 2, 3}));
     const TensorId sum = builder.node(kAdd, {x, bias}, kOpen);
     const TensorId positive = builder.node(kRelu, {sum}, kOpen);
     builder.output(builder.node(kAdd, {positive, sum}, kOpen));
-    const auto piece = builder.specialize({typeOf(DataType::FLOAT32, {3})});
-    ASSERT_TRUE(piece.ok()) << piece.status().toString();
-    EXPECT_EQ((*piece)->outputTypes()[0].shape, (Shape{3}));
+    const auto partition = builder.specialize({typeOf(DataType::FLOAT32, {3})});
+    ASSERT_TRUE(partition.ok()) << partition.status().toString();
+    EXPECT_EQ((*partition)->outputTypes()[0].shape, (Shape{3}));
 
-    PieceRun run;
-    ASSERT_TRUE(run.run(*piece, {floats({3}, {-5, 0, 5})}).ok());
+    PartitionRun run;
+    ASSERT_TRUE(run.run(*partition, {floats({3}, {-5, 0, 5})}).ok());
     EXPECT_TRUE(holds(run.outputs[0], {-4, 4, 16}));
 }
 
 TEST(CpuRef, WritesAnOutputThatItReadsAgain) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     const TensorId x = builder.input(typeOf(DataType::FLOAT32, {2}));
     const TensorId positive = builder.node(kRelu, {x}, kOpen);
     const TensorId sum = builder.node(kAdd, {positive, x}, kOpen);
     builder.output(sum);
     builder.output(positive);
-    PieceRun run;
+    PartitionRun run;
     ASSERT_TRUE(
             run.run(*builder.specialize({typeOf(DataType::FLOAT32, {2})}), {floats({2}, {-1, 2})})
                     .ok());
@@ -184,46 +184,46 @@ TEST(CpuRef, WritesAnOutputThatItReadsAgain) {
 }
 
 TEST(CpuRef, ReusesTheWorkspaceAlongAChain) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     TensorId x = builder.input(typeOf(DataType::FLOAT32, {1000}));
     for (int i = 0; i < 20; ++i) {
         x = builder.node(kRelu, {x}, kOpen);
     }
     builder.output(x);
-    const auto piece = builder.specialize({typeOf(DataType::FLOAT32, {1000})});
-    EXPECT_LT((*piece)->workspaceBytes(), 3 * 4000U);
+    const auto partition = builder.specialize({typeOf(DataType::FLOAT32, {1000})});
+    EXPECT_LT((*partition)->workspaceBytes(), 3 * 4000U);
 }
 
 TEST(CpuRef, SpecialisesForEachShape) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     const TensorId x = builder.input(kOpen);
     builder.output(builder.node(kAdd, {x, builder.constant(floats({2}, {1, 2}))}, kOpen));
-    PieceRun run;
+    PartitionRun run;
     for (const int32_t rows : {1, 3, 0}) {
-        const auto piece = builder.specialize({typeOf(DataType::FLOAT32, {rows, 2})});
-        ASSERT_TRUE(piece.ok());
-        EXPECT_EQ((*piece)->outputTypes()[0].shape, (Shape{rows, 2}));
+        const auto partition = builder.specialize({typeOf(DataType::FLOAT32, {rows, 2})});
+        ASSERT_TRUE(partition.ok());
+        EXPECT_EQ((*partition)->outputTypes()[0].shape, (Shape{rows, 2}));
         const Values input =
                 floats({rows, 2}, std::vector<float>(static_cast<size_t>(rows) * 2, 1.0F));
-        ASSERT_TRUE(run.run(*piece, {input}).ok());
+        ASSERT_TRUE(run.run(*partition, {input}).ok());
         EXPECT_EQ(stored(run.outputs[0]).size(), static_cast<size_t>(rows) * 2);
     }
 }
 
 TEST(CpuRef, NamesTheNodeWhoseShapesDoNotFit) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     const TensorId x = builder.input(kOpen);
     const TensorId positive = builder.node(kRelu, {x}, kOpen);
     builder.output(builder.node(kAdd, {positive, builder.constant(floats({2}, {1, 2}))}, kOpen));
-    const auto piece = builder.specialize({typeOf(DataType::FLOAT32, {3})});
-    EXPECT_EQ(piece.status().code(), StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(piece.status().message(), "node 1: shapes [3] and [2] can't be broadcast");
+    const auto partition = builder.specialize({typeOf(DataType::FLOAT32, {3})});
+    EXPECT_EQ(partition.status().code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(partition.status().message(), "node 1: shapes [3] and [2] can't be broadcast");
 }
 
 // x and the shape to give it are inputs; what comes after has unknown shapes, too.
-class OpenPiece : public testing::Test {
+class OpenPartition : public testing::Test {
   protected:
-    OpenPiece() {
+    OpenPartition() {
         const TensorId x = mBuilder.input(typeOf(DataType::FLOAT32, {6}));
         const TensorId shape = mBuilder.input(typeOf(DataType::INT32, {2}));
         const TensorId reshaped = mBuilder.node(Reshape(), {x, shape}, kOpen);
@@ -234,19 +234,20 @@ class OpenPiece : public testing::Test {
     }
 
     Status run(const std::vector<int32_t>& shape) {
-        auto piece =
+        auto partition =
                 mBuilder.specialize({typeOf(DataType::FLOAT32, {6}), typeOf(DataType::INT32, {2})});
-        HALYARD_RETURN_IF_ERROR(piece.status());
-        EXPECT_EQ((*piece)->outputTypes()[0].shape, (Shape{kUnknownDimension}));
-        EXPECT_EQ((*piece)->outputTypes()[1].shape, (Shape{kUnknownDimension, kUnknownDimension}));
-        return mRun.run(*piece, {floats({6}, {-1, 2, 3, 4, 5, 6}), ints({2}, shape)});
+        HALYARD_RETURN_IF_ERROR(partition.status());
+        EXPECT_EQ((*partition)->outputTypes()[0].shape, (Shape{kUnknownDimension}));
+        EXPECT_EQ((*partition)->outputTypes()[1].shape,
+                  (Shape{kUnknownDimension, kUnknownDimension}));
+        return mRun.run(*partition, {floats({6}, {-1, 2, 3, 4, 5, 6}), ints({2}, shape)});
     }
 
-    PieceBuilder mBuilder;
-    PieceRun mRun;
+    PartitionBuilder mBuilder;
+    PartitionRun mRun;
 };
 
-TEST_F(OpenPiece, FindsItsShapesFromTheData) {
+TEST_F(OpenPartition, FindsItsShapesFromTheData) {
     ASSERT_TRUE(run({2, -1}).ok());
     EXPECT_EQ(mRun.outputs[0].type.shape, (Shape{3}));
     EXPECT_TRUE(holds(mRun.outputs[0], {2, 3.5, 4.5}));
@@ -257,18 +258,18 @@ TEST_F(OpenPiece, FindsItsShapesFromTheData) {
     EXPECT_TRUE(holds(mRun.outputs[0], {20.0 / 6}, 1e-6));
 }
 
-TEST_F(OpenPiece, RejectsDataThatGivesNoShape) {
+TEST_F(OpenPartition, RejectsDataThatGivesNoShape) {
     const Status status = run({4, -1});
     EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(status.message(), "node 0: 6 elements can't take the shape [4, ?]");
 }
 
-TEST_F(OpenPiece, ReportsThatAnOutputHasNoRoom) {
+TEST_F(OpenPartition, ReportsThatAnOutputHasNoRoom) {
     mRun.allocation = Status(StatusCode::OUTPUT_TOO_SMALL, "too small");
     EXPECT_EQ(run({2, 3}).code(), StatusCode::OUTPUT_TOO_SMALL);
 }
 
-TEST_F(OpenPiece, TakesTheMemoryThatOnlyTheDataTellsFromTheBudget) {
+TEST_F(OpenPartition, TakesTheMemoryThatOnlyTheDataTellsFromTheBudget) {
     // The positive numbers, 24 bytes, lie between two nodes.
     mRun.memory = std::make_shared<Budget>(23);
     const Status status = run({2, 3});
@@ -282,28 +283,28 @@ TEST_F(OpenPiece, TakesTheMemoryThatOnlyTheDataTellsFromTheBudget) {
 
 // The output's shape is known from the start, but not that the input fits it.
 TEST(CpuRef, ChecksAnOpenInputAgainstAKnownOutput) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     const TensorId x = builder.input(typeOf(DataType::FLOAT32, {2}));
     const TensorId paddings = builder.input(typeOf(DataType::INT32, {1, 2}));
     const TensorId padded = builder.node(Pad(), {x, paddings, kNoTensor}, kOpen);
     const TensorId shape = builder.constant(ints({2}, {2, 2}));
     builder.output(builder.node(Reshape(), {padded, shape}, kOpen));
-    const auto piece =
+    const auto partition =
             builder.specialize({typeOf(DataType::FLOAT32, {2}), typeOf(DataType::INT32, {1, 2})});
-    ASSERT_TRUE(piece.ok());
-    EXPECT_EQ((*piece)->outputTypes()[0].shape, (Shape{2, 2}));
-    PieceRun run;
-    ASSERT_TRUE(run.run(*piece, {floats({2}, {1, 2}), ints({1, 2}, {1, 1})}).ok());
+    ASSERT_TRUE(partition.ok());
+    EXPECT_EQ((*partition)->outputTypes()[0].shape, (Shape{2, 2}));
+    PartitionRun run;
+    ASSERT_TRUE(run.run(*partition, {floats({2}, {1, 2}), ints({1, 2}, {1, 1})}).ok());
     EXPECT_TRUE(holds(run.outputs[0], {0, 1, 2, 0}));
-    EXPECT_EQ(run.run(*piece, {floats({2}, {1, 2}), ints({1, 2}, {1, 2})}).code(),
+    EXPECT_EQ(run.run(*partition, {floats({2}, {1, 2}), ints({1, 2}, {1, 2})}).code(),
               StatusCode::INVALID_ARGUMENT);
 }
 
 TEST(CpuRef, StopsBetweenNodesAtTheDeadline) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     const TensorId x = builder.input(typeOf(DataType::FLOAT32, {1}));
     builder.output(builder.node(kRelu, {x}, kOpen));
-    PieceRun run;
+    PartitionRun run;
     run.checkpoint = Checkpoint(std::chrono::steady_clock::now());
     const Status status =
             run.run(*builder.specialize({typeOf(DataType::FLOAT32, {1})}), {floats({1}, {1})});
@@ -311,20 +312,20 @@ TEST(CpuRef, StopsBetweenNodesAtTheDeadline) {
 }
 
 TEST(CpuRef, RunsOnSeveralThreadsAtOnce) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     const TensorId x = builder.input(typeOf(DataType::FLOAT32, {64}));
     const TensorId positive = builder.node(kRelu, {x}, kOpen);
     builder.output(builder.node(kAdd, {positive, x}, kOpen));
-    const auto piece = builder.specialize({typeOf(DataType::FLOAT32, {64})});
+    const auto partition = builder.specialize({typeOf(DataType::FLOAT32, {64})});
     std::vector<std::thread> threads;
     std::vector<double> results(4);
     threads.reserve(results.size());
     for (size_t i = 0; i < results.size(); ++i) {
         threads.emplace_back([&, i] {
             for (int round = 0; round < 50; ++round) {
-                PieceRun run;
+                PartitionRun run;
                 const std::vector<float> input(64, static_cast<float>(i));
-                EXPECT_TRUE(run.run(*piece, {floats({64}, input)}).ok());
+                EXPECT_TRUE(run.run(*partition, {floats({64}, input)}).ok());
                 results[i] = stored(run.outputs[0])[63];
             }
         });
@@ -335,19 +336,19 @@ TEST(CpuRef, RunsOnSeveralThreadsAtOnce) {
     EXPECT_EQ(results, (std::vector<double>{0, 2, 4, 6}));
 }
 
-TEST(CpuRef, RefusesPiecesThatReadWhatNobodyWrote) {
-    PieceBuilder builder;
+TEST(CpuRef, RefusesPartitionsThatReadWhatNobodyWrote) {
+    PartitionBuilder builder;
     const TensorId x = builder.node(kRelu, {0}, kOpen);
     builder.output(x);
     EXPECT_EQ(builder.compile().status().code(), StatusCode::INTERNAL);
 }
 
 TEST(CpuRef, RefusesTheWrongNumberOfTensors) {
-    PieceBuilder builder;
+    PartitionBuilder builder;
     const TensorId x = builder.input(typeOf(DataType::FLOAT32, {1}));
     builder.output(builder.node(kRelu, {x}, kOpen));
     EXPECT_EQ(builder.specialize({}).status().code(), StatusCode::INTERNAL);
-    PieceRun run;
+    PartitionRun run;
     EXPECT_EQ(run.run(*builder.specialize({typeOf(DataType::FLOAT32, {1})}), {}).code(),
               StatusCode::INTERNAL);
 }

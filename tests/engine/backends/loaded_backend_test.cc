@@ -117,7 +117,7 @@ TEST_F(LoadedBackend, ComputesWhatCpuRefDoes) {
     std::array<Floats, 2> sums;
     for (const size_t i : {0U, 1U}) {
         const auto program = buildOrDie(sample(), {i == 0 ? library.get() : cpuRef.get()});
-        EXPECT_EQ(program->pieceCount(), 1U);
+        EXPECT_EQ(program->partitionCount(), 1U);
         Execution execution = Execution::create(program).value();
         products[i].resize(6);
         sums[i].resize(6);
@@ -160,12 +160,12 @@ TEST_F(LoadedBackend, SharesAGraphWithCpuRefByItsOwnWord) {
     const TensorId out = addNode(graph, Unary(), {graph.outputs()[0]}, "operation 3 (ABS)");
     graph.setOutputs({out, graph.outputs()[1]});
     const auto program = buildOrDie(graph, {library.get(), cpuRef.get()});
-    EXPECT_EQ(program->pieceCount(), 2U);
+    EXPECT_EQ(program->partitionCount(), 2U);
     EXPECT_EQ(program->placement()[0].backend, "Sample");
     EXPECT_EQ(program->placement()[0].kernel, "Sample");
     EXPECT_EQ(program->placement()[3].backend, "CpuRef");
     EXPECT_EQ(program->placement()[3].refusals.at(0).reason, "runs ADD, MUL and RELU only");
-    EXPECT_EQ(program->bytesBetweenPieces(), 6U * 4);
+    EXPECT_EQ(program->bytesBetweenPartitions(), 6U * 4);
 }
 
 TEST_F(LoadedBackend, RefusesWithTheLibrarysReason) {
@@ -210,7 +210,7 @@ TEST_F(LoadedBackend, StopsWhenItIsTold) {
     EXPECT_EQ(status.code(), StatusCode::UNAVAILABLE) << status.toString();
 }
 
-TEST_F(LoadedBackend, TellsWhatAPieceTookInOneLine) {
+TEST_F(LoadedBackend, TellsWhatAPartitionTookInOneLine) {
     const std::unique_ptr<const Backend> library = loadBackend(kSample).value();
     const auto program = buildOrDie(sample(), {library.get()});
     Execution execution = Execution::create(program).value();
@@ -241,7 +241,7 @@ TEST_F(LoadedBackend, CountsWhatTheLibraryIsHanded) {
               StatusCode::RESOURCE_EXHAUSTED);
 }
 
-TEST_F(LoadedBackend, CountsWhatTheLibraryReservesForPiecesAndStates) {
+TEST_F(LoadedBackend, CountsWhatTheLibraryReservesForPartitionsAndStates) {
     const std::unique_ptr<const Backend> library = loadBackend(bad("computes_nothing")).value();
     const auto memory = std::make_shared<Budget>(size_t{1} << 30);
     const auto device = std::make_shared<Budget>(101);
@@ -252,28 +252,28 @@ TEST_F(LoadedBackend, CountsWhatTheLibraryReservesForPiecesAndStates) {
                               {.memory = memory, .deviceMemory = device});
     };
     auto program = build().value();
-    const size_t ofPiece = memory->reserved();
-    EXPECT_GE(ofPiece, 1000U);
+    const size_t ofPartition = memory->reserved();
+    EXPECT_GE(ofPartition, 1000U);
     EXPECT_EQ(device->reserved(), 100U);
     const Status tooMuch = build().status();
     EXPECT_EQ(tooMuch.code(), StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_TRUE(tooMuch.message().starts_with("Bad: 100 bytes")) << tooMuch.message();
     {
         const Execution execution = Execution::create(program).value();
-        EXPECT_EQ(memory->reserved(), ofPiece + 10);
+        EXPECT_EQ(memory->reserved(), ofPartition + 10);
         EXPECT_EQ(device->reserved(), 101U);
         EXPECT_EQ(Execution::create(program).status().code(), StatusCode::RESOURCE_EXHAUSTED);
-        EXPECT_EQ(memory->reserved(), ofPiece + 10) << "nothing is left of what failed";
+        EXPECT_EQ(memory->reserved(), ofPartition + 10) << "nothing is left of what failed";
     }
-    EXPECT_EQ(memory->reserved(), ofPiece);
+    EXPECT_EQ(memory->reserved(), ofPartition);
     program = nullptr;
     EXPECT_EQ(memory->reserved(), 0U);
     EXPECT_EQ(device->reserved(), 0U);
 }
 
-TEST_F(LoadedBackend, StopsBeforeAPieceIsFinished) {
+TEST_F(LoadedBackend, StopsBeforeAPartitionIsFinished) {
     const std::unique_ptr<const Backend> library = loadBackend(bad("computes_nothing")).value();
-    // Holds once the piece has been compiled.
+    // Holds once the partition has been compiled.
     struct Later : StopCondition {
         bool holds() const override { return ++looks > 40; }
         mutable std::atomic<int> looks = 0;

@@ -116,15 +116,15 @@ class Weights {
         HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
                                  Program::build(std::move(whole), {backend.get()}, nullptr));
         const auto packedAway = std::make_shared<Graph>(program->graph());
-        Piece piece = {.nodes = {}, .inputs = mInputs, .outputs = mOutputs};
+        Partition partition = {.nodes = {}, .inputs = mInputs, .outputs = mOutputs};
         for (NodeId node = 0; node < packedAway->nodes().size(); ++node) {
             HALYARD_RETURN_IF_ERROR(backend->supports(*packedAway, node));
-            piece.nodes.push_back(node);
+            partition.nodes.push_back(node);
         }
         ThreadPool threads(1);
         ConstantStore store;
         HALYARD_RETURN_IF_ERROR(backend->compile({.graph = packedAway,
-                                                  .piece = piece,
+                                                  .partition = partition,
                                                   .constants = store,
                                                   .memory = nullptr,
                                                   .threads = &threads})

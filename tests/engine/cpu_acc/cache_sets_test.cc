@@ -2,7 +2,7 @@
 //
 // Products of rows that lie in one set of the first cache, which have tiles of fewer rows.
 
-#include "engine/backends/cpu/products/cache_sets.h"
+#include "engine/backends/cpu/gemm/cache_sets.h"
 
 #include <gtest/gtest.h>
 

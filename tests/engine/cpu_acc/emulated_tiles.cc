@@ -4,8 +4,8 @@
 #define HWY_TARGET_INCLUDE "tests/engine/cpu_acc/emulated_tiles.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
-#include "engine/backends/cpu/products/split_matmul-inl.h"
-#include "engine/backends/cpu/products/tile_matmul-inl.h"
+#include "engine/backends/cpu/gemm/split_matmul-inl.h"
+#include "engine/backends/cpu/gemm/tile_matmul-inl.h"
 #include "tests/engine/cpu_acc/emulated_tiles.h"
 #include "tests/engine/cpu_acc/tile_unit.h"
 

@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "engine/backends/cpu/products/split_matmul.h"
-#include "engine/backends/cpu/products/tile_matmul.h"
+#include "engine/backends/cpu/gemm/split_matmul.h"
+#include "engine/backends/cpu/gemm/tile_matmul.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 
 namespace halyard::engine::cpu {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "engine/backends/cpu/depthwise/expanded_depthwise.h"
-#include "engine/backends/cpu/products/tile_matmul.h"
-#include "engine/plan/stepwise_piece.h"
+#include "engine/backends/cpu/gemm/tile_matmul.h"
+#include "engine/plan/node_by_node.h"
 #include "tests/engine/cpu_acc/emulated_tiles.h"
 #include "tests/engine/cpu_acc/fused_model.h"
 #include "tests/engine/cpu_acc/weighted_layer.h"
@@ -167,20 +167,20 @@ class ExpandedBytesAlone final : public Backend {
 
     std::string_view name() const override { return "ExpandedBytesAlone"; }
     Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
         FusedStep step = {.nodes = {}, .compile = [this](const KernelArguments& own) {
                               return cpu::compileExpandedBytes(own, cpu::emulatedTileMatmul(mSet),
                                                                mSet);
                           }};
-        for (size_t i = 0; i < arguments.piece.nodes.size(); ++i) {
+        for (size_t i = 0; i < arguments.partition.nodes.size(); ++i) {
             step.nodes.push_back(i);
         }
         const auto none =
                 [](const KernelArguments& /*own*/) -> Result<std::unique_ptr<const StepKernel>> {
             return internalError("a node stands alone");
         };
-        return compileStepwise(arguments, none, {&step, 1});
+        return compileNodeByNode(arguments, none, {&step, 1});
     }
 
   private:

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/gemm/weights.h"
 #include "engine/graph/recurrence.h"
 #include "tests/engine/counting_condition.h"
 #include "tests/engine/cpu_acc/tuned.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/cpu/products/panel_columns.h"
+#include "engine/backends/cpu/gemm/panel_columns.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/cpu/products/float_matmul.h"
-#include "engine/backends/cpu/products/product_definition.h"
+#include "engine/backends/cpu/gemm/float_matmul.h"
+#include "engine/backends/cpu/gemm/product_definition.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/half.h"
 #include "tests/engine/reference/random_values.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/cpu/products/product_cut.h"
+#include "engine/backends/cpu/gemm/product_cut.h"
 
 #include <gtest/gtest.h>
 

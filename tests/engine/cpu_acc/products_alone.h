@@ -11,12 +11,12 @@
 #include <variant>
 
 #include "engine/backends/cpu/fusion.h"
-#include "engine/backends/cpu/products/epilogue.h"
-#include "engine/backends/cpu/products/product.h"
-#include "engine/backends/cpu/products/product_definition.h"
+#include "engine/backends/cpu/gemm/epilogue.h"
+#include "engine/backends/cpu/gemm/product.h"
+#include "engine/backends/cpu/gemm/product_definition.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/plan/backend.h"
-#include "engine/plan/stepwise_piece.h"
+#include "engine/plan/node_by_node.h"
 
 namespace halyard::engine::cpu_test {
 
@@ -32,11 +32,11 @@ class ProductsAlone final : public Backend {
 
     std::string_view name() const override { return "ProductsAlone"; }
     Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
-        return compileStepwise(
+        return compileNodeByNode(
                 arguments, [this](const KernelArguments& own) { return compileNode(own); },
-                cpu::findFusions(*arguments.graph, arguments.piece, arguments.options, mSet,
+                cpu::findFusions(*arguments.graph, arguments.partition, arguments.options, mSet,
                                  arguments.threads->threadCount()));
     }
 

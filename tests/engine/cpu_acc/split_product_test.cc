@@ -4,7 +4,7 @@
 // own source runs here with made-up tile instructions, and where the processor has them, with
 // those.
 
-#include "engine/backends/cpu/products/split_product.h"
+#include "engine/backends/cpu/gemm/split_product.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/products/product.h"
+#include "engine/backends/cpu/gemm/product.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/half.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/cpu/products/split_weights.h"
+#include "engine/backends/cpu/gemm/split_weights.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/backends/cpu/products/panel_columns.h"
-#include "engine/backends/cpu/products/split_matmul.h"
+#include "engine/backends/cpu/gemm/panel_columns.h"
+#include "engine/backends/cpu/gemm/split_matmul.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "tests/engine/reference/random_values.h"
 

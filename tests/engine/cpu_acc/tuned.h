@@ -86,7 +86,7 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
     auto graph = std::make_shared<Graph>();
     Node node = {
             .descriptor = descriptor, .inputs = {}, .outputs = {}, .label = "node", .sources = {}};
-    Piece piece = {.nodes = {0}, .inputs = {}, .outputs = {}};
+    Partition partition = {.nodes = {0}, .inputs = {}, .outputs = {}};
     std::vector<PageEnd> memory;
     std::vector<ConstTensorView> views;
     std::vector<const TensorType*> types;
@@ -108,7 +108,7 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
             type.shape[axis] = kUnknownDimension;
         }
         node.inputs.push_back(graph->addTensor(type));
-        piece.inputs.push_back(node.inputs.back());
+        partition.inputs.push_back(node.inputs.back());
         memory.emplace_back(values.bytes);
         views.push_back({.type = &values.type, .data = memory.back().data()});
         types.push_back(&values.type);
@@ -116,7 +116,7 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
     for (TensorType type : outputs) {
         type.shape = Shape::unknownRank();
         node.outputs.push_back(graph->addTensor(type));
-        piece.outputs.push_back(node.outputs.back());
+        partition.outputs.push_back(node.outputs.back());
     }
     graph->addNode(node);
     const std::unique_ptr<const Backend> backend = makeCpuAcc(setting.set);
@@ -125,16 +125,16 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
     ThreadPool threads(setting.threads);
     ConstantNumbers().number(*graph);
     ConstantStore store;
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<CompiledPiece> compiled,
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<CompiledPartition> compiled,
                              backend->compile({.graph = graph,
-                                               .piece = piece,
+                                               .partition = partition,
                                                .constants = store,
                                                .memory = nullptr,
                                                .threads = &threads}));
     HALYARD_ASSIGN_OR_RETURN(const AlignedBuffer constants, store.fill(nullptr, {}));
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const ShapedPiece> shaped,
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const SpecializedPartition> shaped,
                              compiled->specialize(types, {}));
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PieceState> state, compiled->makeState({}));
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PartitionState> state, compiled->makeState({}));
     const std::vector<TensorType> found(shaped->outputTypes().begin(), shaped->outputTypes().end());
     ref_test::OutputMemory results(found);
     HALYARD_RETURN_IF_ERROR(results.prepare());

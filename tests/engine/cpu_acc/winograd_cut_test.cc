@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/cpu/products/winograd_cut.h"
+#include "engine/backends/cpu/gemm/winograd_cut.h"
 
 #include <gtest/gtest.h>
 

@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "engine/backends/cpu/cpu_acc.h"
-#include "engine/backends/cpu/products/winograd.h"
+#include "engine/backends/cpu/gemm/winograd.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
+#include "engine/plan/node_by_node.h"
 #include "engine/plan/program.h"
-#include "engine/plan/stepwise_piece.h"
 #include "tests/engine/allocation_count.h"
 #include "tests/engine/cpu_acc/guarded_memory.h"
 #include "tests/engine/reference/random_values.h"
@@ -42,9 +42,9 @@ class Forced final : public Backend {
 
     std::string_view name() const override { return "Forced"; }
     Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
-        return compileStepwise(
+        return compileNodeByNode(
                 arguments,
                 [this](const KernelArguments& own) -> Result<std::unique_ptr<const StepKernel>> {
                     const Conv2d& node = *std::get_if<Conv2d>(&own.node.descriptor);

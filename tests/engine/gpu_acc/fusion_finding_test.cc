@@ -59,13 +59,13 @@ class Pictures {
     }
     // How many nodes the convolution is computed with, itself among them.
     size_t together(const DeviceFacts& facts = largeDevice()) const {
-        Piece piece;
+        Partition partition;
         for (NodeId node = 0; node < graph.nodes().size(); ++node) {
-            piece.nodes.push_back(node);
+            partition.nodes.push_back(node);
         }
-        piece.outputs = outputs;
+        partition.outputs = outputs;
         for (const FusedNodes& nodes :
-             findFusions(graph, piece, {.facts = facts, .instructions = kInstructions})) {
+             findFusions(graph, partition, {.facts = facts, .instructions = kInstructions})) {
             if (std::ranges::find(nodes, size_t{0}) != nodes.end()) {
                 return nodes.size();
             }

@@ -139,7 +139,7 @@ class GpuAccGraphsOnAFakeDevice : public OnAFakeDevice {
   protected:
     Status build(const Graph& graph) const {
         HALYARD_ASSIGN_OR_RETURN(AnalyzedGraph analyzed, analyze(graph, {mBackend.get()}, nullptr));
-        return Program::build(std::move(analyzed), {mBackend.get()}, {.movesPieces = false})
+        return Program::build(std::move(analyzed), {mBackend.get()}, {.movesPartitions = false})
                 .status();
     }
     void SetUp() override {

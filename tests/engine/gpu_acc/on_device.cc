@@ -60,8 +60,8 @@ class ZonedBlock {
 // A graph of one node.
 struct OneNode {
     std::shared_ptr<Graph> graph = std::make_shared<Graph>();
-    Piece piece = {.nodes = {0}, .inputs = {}, .outputs = {}};
-    std::vector<const Values*> given;  // per input of the piece
+    Partition partition = {.nodes = {0}, .inputs = {}, .outputs = {}};
+    std::vector<const Values*> given;  // per input of the partition
 };
 
 OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optional<Values>>& inputs,
@@ -88,7 +88,7 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
             type.shape[axis] = kUnknownDimension;
         }
         node.inputs.push_back(one.graph->addTensor(type));
-        one.piece.inputs.push_back(node.inputs.back());
+        one.partition.inputs.push_back(node.inputs.back());
         one.given.push_back(&values);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -97,7 +97,7 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
             type.shape = Shape::unknownRank();
         }
         node.outputs.push_back(one.graph->addTensor(type));
-        one.piece.outputs.push_back(node.outputs.back());
+        one.partition.outputs.push_back(node.outputs.back());
     }
     one.graph->addNode(node);
     // Strict float32 has no instructions for matrices.
@@ -189,9 +189,9 @@ Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
     ThreadPool threads(1);
     ConstantNumbers().number(*one.graph);
     ConstantStore store;
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<CompiledPiece> compiled,
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<CompiledPartition> compiled,
                              device.compile({.graph = one.graph,
-                                             .piece = one.piece,
+                                             .partition = one.partition,
                                              .constants = store,
                                              .memory = nullptr,
                                              .threads = &threads}));
@@ -210,9 +210,9 @@ Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
         views.push_back({.type = &values.type, .device = place.buffer, .offset = place.offset});
         types.push_back(&values.type);
     }
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const ShapedPiece> shaped,
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<const SpecializedPartition> shaped,
                              compiled->specialize(types, {}));
-    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PieceState> state, compiled->makeState({}));
+    HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<PartitionState> state, compiled->makeState({}));
     const std::vector<TensorType> found(shaped->outputTypes().begin(), shaped->outputTypes().end());
     std::vector<ZonedBlock> results(found.size());
     std::vector<TensorView> outputViews;

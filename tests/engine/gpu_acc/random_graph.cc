@@ -261,7 +261,7 @@ Result<std::vector<Values>> run(const Graph& graph, const Backend& backend,
     HALYARD_ASSIGN_OR_RETURN(AnalyzedGraph analyzed, analyze(graph, {&backend}, nullptr));
     HALYARD_ASSIGN_OR_RETURN(
             const std::shared_ptr<const Program> program,
-            Program::build(std::move(analyzed), {&backend}, {.movesPieces = false}));
+            Program::build(std::move(analyzed), {&backend}, {.movesPartitions = false}));
     HALYARD_ASSIGN_OR_RETURN(Execution execution, Execution::create(program));
     std::vector<InputBinding> bound;
     for (const Values& input : inputs) {

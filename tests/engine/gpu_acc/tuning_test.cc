@@ -25,7 +25,7 @@
 #include "engine/backends/gpu/tuner.h"
 #include "engine/backends/gpu/tuning.h"
 #include "engine/base/log.h"
-#include "engine/plan/piece_layout.h"
+#include "engine/plan/partition_layout.h"
 #include "tests/engine/gpu_acc/on_device.h"
 #include "tests/engine/graph_building.h"
 #include "tests/engine/plan/running.h"
@@ -205,11 +205,11 @@ class GpuTuner : public testing::Test {
     std::unique_ptr<Programs> mPrograms;
     std::shared_ptr<Budget> mDeviceMemory = std::make_shared<Budget>(size_t{1} << 24);
     std::shared_ptr<Graph> mGraph = std::make_shared<Graph>();
-    PieceLayout mLayout;
+    PartitionLayout mLayout;
     std::vector<TensorType> mTypes;
     std::vector<bool> mPresent;
     Blobs mBlobs;
-    PiecePlan mPlan;
+    PartitionPlan mPlan;
     std::map<std::string, int> mPlanned;
     std::string mFolder;
 };

@@ -40,9 +40,9 @@ TEST(Dot, ShowsNodesInputsConstantsOutputsAndTypes) {
 }
 
 TEST(Dot, FramesTheNodesOfAGroup) {
-    const std::vector<std::string> groups = {"piece 0: CpuRef"};
+    const std::vector<std::string> groups = {"partition 0: CpuRef"};
     const std::string dot = toDot(smallGraph("add"), groups);
-    EXPECT_TRUE(contains(dot, "subgraph cluster0 {\n    label=\"piece 0: CpuRef\"\n    node0"))
+    EXPECT_TRUE(contains(dot, "subgraph cluster0 {\n    label=\"partition 0: CpuRef\"\n    node0"))
             << dot;
 }
 

@@ -91,19 +91,19 @@ TEST(ConstantStore, FailsAsItsFillsDoAndStopsAtTheDeadline) {
 // Two nodes read one constant; the backend says which of the reads it has packed.
 class Released : public testing::Test {
   protected:
-    class Packed : public CompiledPiece {
+    class Packed : public CompiledPartition {
       public:
-        Packed(std::unique_ptr<CompiledPiece> piece, std::vector<TensorId> packed)
-            : mPiece(std::move(piece)), mPacked(std::move(packed)) {}
-        Result<std::unique_ptr<const ShapedPiece>> specialize(
+        Packed(std::unique_ptr<CompiledPartition> partition, std::vector<TensorId> packed)
+            : mPartition(std::move(partition)), mPacked(std::move(packed)) {}
+        Result<std::unique_ptr<const SpecializedPartition>> specialize(
                 std::span<const TensorType* const> inputs,
                 const Checkpoint& checkpoint) const override {
-            return mPiece->specialize(inputs, checkpoint);
+            return mPartition->specialize(inputs, checkpoint);
         }
         std::span<const TensorId> packed() const override { return mPacked; }
 
       private:
-        std::unique_ptr<CompiledPiece> mPiece;
+        std::unique_ptr<CompiledPartition> mPartition;
         std::vector<TensorId> mPacked;
     };
 
@@ -111,11 +111,11 @@ class Released : public testing::Test {
       public:
         using FakeBackend::FakeBackend;
         std::vector<TensorId> packed;
-        Result<std::unique_ptr<CompiledPiece>> compile(
+        Result<std::unique_ptr<CompiledPartition>> compile(
                 const CompileArguments& arguments) const override {
-            HALYARD_ASSIGN_OR_RETURN(auto piece, FakeBackend::compile(arguments));
-            return std::unique_ptr<CompiledPiece>(
-                    std::make_unique<Packed>(std::move(piece), packed));
+            HALYARD_ASSIGN_OR_RETURN(auto partition, FakeBackend::compile(arguments));
+            return std::unique_ptr<CompiledPartition>(
+                    std::make_unique<Packed>(std::move(partition), packed));
         }
     };
 
@@ -161,14 +161,14 @@ TEST_F(Released, IsNoConstantThatTheCallerReads) {
 
 // ---- State of an execution ----------------------------------------------------------------------
 
-struct Counting : PieceState {
+struct Counting : PartitionState {
     int runs = 0;
 };
 
-TEST(PieceState, IsMadeOnceForEachExecutionAndKept) {
+TEST(PartitionState, IsMadeOnceForEachExecutionAndKept) {
     FakeBackend backend("Fake", kAllFakeKinds);
-    backend.onMakeState = [](const PieceResources&) -> Result<std::unique_ptr<PieceState>> {
-        return std::unique_ptr<PieceState>(std::make_unique<Counting>());
+    backend.onMakeState = [](const PartitionResources&) -> Result<std::unique_ptr<PartitionState>> {
+        return std::unique_ptr<PartitionState>(std::make_unique<Counting>());
     };
     std::vector<int> runs;
     backend.onRun = [&](const RunArguments& arguments) {
@@ -191,9 +191,9 @@ TEST(PieceState, IsMadeOnceForEachExecutionAndKept) {
     EXPECT_EQ(backend.statesMade, 2);
 }
 
-TEST(PieceState, ThatCannotBeMadeFailsTheExecution) {
+TEST(PartitionState, ThatCannotBeMadeFailsTheExecution) {
     FakeBackend backend("Fake", kAllFakeKinds);
-    backend.onMakeState = [](const PieceResources&) -> Result<std::unique_ptr<PieceState>> {
+    backend.onMakeState = [](const PartitionResources&) -> Result<std::unique_ptr<PartitionState>> {
         return Status(StatusCode::RESOURCE_EXHAUSTED, "has no queue left");
     };
     Graph graph;

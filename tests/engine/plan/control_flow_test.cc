@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// If and While, run by the planner over the pieces of their graphs.
+// If and While, run by the planner over the partitions of their graphs.
 
 #include <gtest/gtest.h>
 

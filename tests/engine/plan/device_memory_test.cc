@@ -52,7 +52,7 @@ class OnADevice : public testing::Test {
                               {.threads = mThreads,
                                .memory = mMemory,
                                .deviceMemory = mDeviceMemory,
-                               .movesPieces = false});
+                               .movesPartitions = false});
     }
     std::shared_ptr<const Program> build(Graph graph) { return tryBuild(std::move(graph)).value(); }
 
@@ -100,7 +100,7 @@ TEST_F(OnADeviceDeathTest, MemoryIsOutOfTheHostsReach) {
                 testing::KilledBySignal(SIGSEGV), "");
 }
 
-TEST_F(OnADevice, TensorsStayThereFromPieceToPiece) {
+TEST_F(OnADevice, TensorsStayThereFromPartitionToPartition) {
     const auto program = build(graphOf([](Graph& graph, TensorId x) {
         return addSum(graph, relu(graph, x), absolute(graph, x));
     }));
@@ -146,7 +146,7 @@ TEST_F(OnADevice, ATensorIsCopiedOnceHoweverManyReadIt) {
         EXPECT_EQ(out, (Floats{-1, 12, -3, 24, -5, 36}));
         EXPECT_EQ(report.copies, 8U);
     }
-    EXPECT_EQ(program->bytesBetweenPieces(), 10 * kBytes) << "copies are no pieces";
+    EXPECT_EQ(program->bytesBetweenPartitions(), 10 * kBytes) << "copies are no partitions";
 }
 
 TEST_F(OnADevice, BytesNeedNotBeAlignedOnTheWayThere) {
@@ -224,7 +224,7 @@ TEST_F(OnADevice, WhatSteersLiesOnTheHost) {
                    .label = "steer",
                    .sources = {}});
     graph.setOutputs({relu(graph, addNode(graph, Reshape(), {x, doubled}, "reshape"))});
-    // On one device alone they are one piece, whose own kernels see to it.
+    // On one device alone they are one partition, whose own kernels see to it.
     for (const Takes what : {Takes::ALL, Takes::FORESEEN, Takes::EVERY_SECOND}) {
         takes(what);
         const auto program = build(graph);
@@ -242,7 +242,7 @@ TEST_F(OnADevice, WhatSteersLiesOnTheHost) {
     }
 }
 
-TEST_F(OnADevice, APieceFindsWhatSteersItOnTheHost) {
+TEST_F(OnADevice, APartitionFindsWhatSteersItOnTheHost) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({kElements}));
     const TensorId shape = graph.addTensor(int32({2}));
@@ -447,7 +447,7 @@ TEST_F(OnADevice, ThreadsAreFreeWhileTheDeviceWorks) {
         left = ThreadLease::take(mThreads.get()).threadCount();
         return Status();
     };
-    // Looks at the threads from the device's piece.
+    // Looks at the threads from the device's partition.
     struct Watch : TraceSink {
         explicit Watch(ThreadPool* theThreads) : threads(theThreads) {}
         void begin(const Trace& work) override {
@@ -470,7 +470,7 @@ TEST_F(OnADevice, ThreadsAreFreeWhileTheDeviceWorks) {
                              {.trace = &watch}, nullptr)
                         .ok());
     EXPECT_EQ(left, 1U);
-    ASSERT_EQ(watch.left.size(), 4U) << "a copy, the piece and its node, a copy";
+    ASSERT_EQ(watch.left.size(), 4U) << "a copy, the partition and its node, a copy";
     EXPECT_EQ(watch.left, std::vector<size_t>(4, 2));
 }
 

@@ -96,7 +96,7 @@ TEST_F(ProgramsOfADevice, BuildAnewWhatAnybodyMayHaveMade) {
         ASSERT_TRUE(program.ok()) << program.status().toString();
         EXPECT_EQ(run(*program), mExpected);
         EXPECT_EQ(backend.kernelsBuilt, 1U);
-        EXPECT_EQ(backend.kernelsFound, 1U) << "what the first piece has built";
+        EXPECT_EQ(backend.kernelsFound, 1U) << "what the first partition has built";
         EXPECT_EQ((*program)->constantsFilled(), 0U);
     }
 }
@@ -152,7 +152,7 @@ TEST_F(ProgramsOfADevice, BuildAnewWhatDoesNotFit) {
     ASSERT_TRUE(program.ok()) << program.status().toString();
     EXPECT_EQ(run(*program), mExpected);
     EXPECT_EQ(backend.kernelsBuilt, 1U);
-    EXPECT_EQ(backend.kernelsFound, 1U) << "what the first piece has put in its place";
+    EXPECT_EQ(backend.kernelsFound, 1U) << "what the first partition has put in its place";
 }
 
 TEST_F(ProgramsOfADevice, FailAtEachStationThatALoadGoesThrough) {

@@ -19,7 +19,7 @@
 namespace halyard::engine {
 namespace {
 
-// Three pieces; the two tensors between them lie in the arena.
+// Three partitions; the two tensors between them lie in the arena.
 constexpr int32_t kMostElements = 1000;
 constexpr size_t kTensorBytes = kMostElements * sizeof(float);
 
@@ -124,7 +124,7 @@ TEST_F(MemoryLimit, CountsTheCopiesOfWhatCannotBeUsedInPlace) {
     EXPECT_TRUE(status.message().starts_with("the copy of a graph input: ")) << status.message();
 }
 
-TEST_F(MemoryLimit, ReachesWhatAPieceAllocatesWhileItRuns) {
+TEST_F(MemoryLimit, ReachesWhatAPartitionAllocatesWhileItRuns) {
     mMemory = std::make_shared<Budget>(1 << 20);
     std::shared_ptr<Budget> seen;
     mAdds.onRun = [&](const RunArguments& arguments) {

@@ -29,7 +29,7 @@ TEST(AllocationCount, SeesVectorsAndAlignedBuffers) {
     EXPECT_EQ(allocationCount(), before + 2);
 }
 
-// Three pieces, a constant among the outputs, an input among them, and a tensor twice.
+// Three partitions, a constant among the outputs, an input among them, and a tensor twice.
 std::shared_ptr<const Program> buildProgram(const BackendList& backends, Shape shape) {
     Graph graph;
     const TensorId x = graph.addTensor(float32(shape));

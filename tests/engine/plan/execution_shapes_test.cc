@@ -70,7 +70,7 @@ TEST_F(DynamicBatch, SpecialisesOncePerSetOfShapesForAllExecutions) {
     Execution first = Execution::create(program).value();
     Execution second = Execution::create(program).value();
     runBatch(first, 2);
-    EXPECT_EQ(activates.specialized + adds.specialized, 3) << "once for each piece";
+    EXPECT_EQ(activates.specialized + adds.specialized, 3) << "once for each partition";
     runBatch(second, 2);
     runBatch(first, 2);
     EXPECT_EQ(activates.specialized + adds.specialized, 3);
@@ -198,7 +198,7 @@ TEST_F(ShapeFromData, IsWrittenInPlaceWhereTheCallersMemoryWillDo) {
     EXPECT_EQ(read, first.data());
 }
 
-TEST_F(ShapeFromData, CanPassThroughSeveralPieces) {
+TEST_F(ShapeFromData, CanPassThroughSeveralPartitions) {
     const TensorId y = addNode(graph, Reshape(), {x, shape});
     const TensorId flat =
             addNode(graph, Reshape(),
@@ -332,7 +332,7 @@ TEST_F(RuleBreaking, ComputingNothingIsAnError) {
     reshapes.computesNothing = true;
     const Status status = runWith(nullptr);
     EXPECT_EQ(status.code(), StatusCode::INTERNAL);
-    EXPECT_EQ(status.message(), "Reshapes computed no output 0 of a piece");
+    EXPECT_EQ(status.message(), "Reshapes computed no output 0 of a partition");
 }
 
 TEST_F(RuleBreaking, MiscountingOutputsIsAnError) {

@@ -19,7 +19,7 @@
 namespace halyard::engine {
 namespace {
 
-// Two backends, so that every change of kind is a change of piece.
+// Two backends, so that every change of kind is a change of partition.
 class ExecutionTest : public testing::Test {
   protected:
     ExecutionTest() { x = graph.addTensor(float32({4})); }
@@ -31,7 +31,7 @@ class ExecutionTest : public testing::Test {
         execution = std::make_unique<Execution>(Execution::create(program).value());
     }
 
-    // Notes the addresses that the pieces read from and write to.
+    // Notes the addresses that the partitions read from and write to.
     void watch(FakeBackend& backend) {
         backend.onRun = [this](const RunArguments& arguments) {
             for (const ConstTensorView& input : arguments.inputs) {
@@ -55,11 +55,11 @@ class ExecutionTest : public testing::Test {
     const Floats in = {1, 2, 3, 4};
 };
 
-TEST_F(ExecutionTest, RunsThePiecesInOrder) {
+TEST_F(ExecutionTest, RunsThePartitionsInOrder) {
     const TensorId y = addActivate(graph, x);
     const TensorId z = addSum(graph, y, x);
     build({x}, {addActivate(graph, z)});
-    ASSERT_EQ(program->pieceCount(), 3U);
+    ASSERT_EQ(program->partitionCount(), 3U);
     Floats out(4);
     ExecutionReport report;
     const Status status = runOnce(*execution, {bindInput(in)}, {bindOutput(out)}, &report);
@@ -101,7 +101,7 @@ TEST_F(ExecutionTest, TakesACopyOfWhatIsNotAligned) {
     EXPECT_EQ(memory[49], 0) << "nothing is written beside the output";
 }
 
-TEST_F(ExecutionTest, LetsALaterPieceReadAnOutput) {
+TEST_F(ExecutionTest, LetsALaterPartitionReadAnOutput) {
     const TensorId y = addActivate(graph, x);
     build({x}, {y, addSum(graph, y, y)});
     Floats first(4);
@@ -283,7 +283,7 @@ TEST_F(ExecutionTest, RunsTensorsWithoutElements) {
     EXPECT_FALSE(writtenTo.contains(nullptr)) << "an output without elements has an address";
 }
 
-TEST_F(ExecutionTest, CarriesAFailureInsideAPieceOut) {
+TEST_F(ExecutionTest, CarriesAFailureInsideAPartitionOut) {
     build({x}, {addSum(graph, addActivate(graph, x), x)});
     adds.onRun = [](const RunArguments&) { return internalError("the unit is on fire"); };
     Floats out(4);
@@ -305,12 +305,12 @@ TEST_F(ExecutionTest, StopsAtAPassedDeadline) {
     const auto past = std::chrono::steady_clock::now() - std::chrono::seconds(1);
     EXPECT_EQ(execution->run(inputs, outputs, {.deadline = past}, nullptr).code(),
               StatusCode::DEADLINE_EXCEEDED);
-    EXPECT_TRUE(writtenTo.empty()) << "no piece ran";
+    EXPECT_TRUE(writtenTo.empty()) << "no partition ran";
     const auto future = std::chrono::steady_clock::now() + std::chrono::hours(1);
     EXPECT_TRUE(execution->run(inputs, outputs, {.deadline = future}, nullptr).ok());
 }
 
-TEST_F(ExecutionTest, LetsAPieceSeeThatTheDeadlineHasPassed) {
+TEST_F(ExecutionTest, LetsAPartitionSeeThatTheDeadlineHasPassed) {
     build({x}, {addActivate(graph, x)});
     activates.onRun = [](const RunArguments& arguments) {
         while (!arguments.checkpoint.expired()) {
@@ -325,7 +325,7 @@ TEST_F(ExecutionTest, LetsAPieceSeeThatTheDeadlineHasPassed) {
               StatusCode::DEADLINE_EXCEEDED);
 }
 
-TEST_F(ExecutionTest, GivesPiecesAThreadPoolAndAlignedWorkspace) {
+TEST_F(ExecutionTest, GivesPartitionsAThreadPoolAndAlignedWorkspace) {
     const TensorId y = addActivate(graph, addActivate(graph, x));
     build({x}, {addActivate(graph, addSum(graph, y, x))});
     size_t runs = 0;

@@ -22,7 +22,7 @@ struct FakeTensor {
     bool isInput = false;
     bool isOutput = false;
     bool isAbsent = false;
-    size_t position = 0;  // in Piece::inputs or Piece::outputs
+    size_t position = 0;  // in Partition::inputs or Partition::outputs
     TensorType type;
     size_t workspaceOffset = 0;
 };
@@ -53,24 +53,24 @@ void compute(const Node& node, std::span<const ConstTensorView> inputs, const Te
     }
 }
 
-class FakeShapedPiece : public ShapedPiece {
+class FakeSpecializedPartition : public SpecializedPartition {
   public:
-    FakeShapedPiece(const FakeBackend& backend, std::shared_ptr<const Graph> graph)
+    FakeSpecializedPartition(const FakeBackend& backend, std::shared_ptr<const Graph> graph)
         : mBackend(backend), mGraph(std::move(graph)) {}
 
-    Status prepare(const Piece& piece, std::span<const TensorType* const> inputs) {
-        for (size_t i = 0; i < piece.inputs.size(); ++i) {
-            FakeTensor& tensor = mTensors[indexOf(piece.inputs[i])];
+    Status prepare(const Partition& partition, std::span<const TensorType* const> inputs) {
+        for (size_t i = 0; i < partition.inputs.size(); ++i) {
+            FakeTensor& tensor = mTensors[indexOf(partition.inputs[i])];
             tensor.isInput = true;
             tensor.position = i;
             tensor.isAbsent = inputs[i] == nullptr;
             tensor.type = tensor.isAbsent ? tensor.type : *inputs[i];
         }
-        for (const NodeId id : piece.nodes) {
+        for (const NodeId id : partition.nodes) {
             HALYARD_RETURN_IF_ERROR(prepareNode(mGraph->node(id)));
         }
-        for (size_t i = 0; i < piece.outputs.size(); ++i) {
-            FakeTensor& tensor = mTensors[indexOf(piece.outputs[i])];
+        for (size_t i = 0; i < partition.outputs.size(); ++i) {
+            FakeTensor& tensor = mTensors[indexOf(partition.outputs[i])];
             tensor.isOutput = true;
             tensor.position = i;
             mOutputTypes.push_back(tensor.type);
@@ -203,37 +203,39 @@ struct FakePacking {
     }
 };
 
-class FakeCompiledPiece : public CompiledPiece {
+class FakeCompiledPartition : public CompiledPartition {
   public:
-    FakeCompiledPiece(const FakeBackend& backend, std::shared_ptr<const Graph> graph, Piece piece)
-        : mBackend(backend), mGraph(std::move(graph)), mPiece(std::move(piece)) {}
+    FakeCompiledPartition(const FakeBackend& backend, std::shared_ptr<const Graph> graph,
+                          Partition partition)
+        : mBackend(backend), mGraph(std::move(graph)), mPartition(std::move(partition)) {}
 
-    Result<std::unique_ptr<const ShapedPiece>> specialize(
+    Result<std::unique_ptr<const SpecializedPartition>> specialize(
             std::span<const TensorType* const> inputs,
             const Checkpoint& /*checkpoint*/) const override {
         ++mBackend.specialized;
         if (mBackend.onSpecialize) {
             HALYARD_RETURN_IF_ERROR(mBackend.onSpecialize(inputs));
         }
-        auto shaped = std::make_unique<FakeShapedPiece>(mBackend, mGraph);
-        HALYARD_RETURN_IF_ERROR(shaped->prepare(mPiece, inputs));
-        return std::unique_ptr<const ShapedPiece>(std::move(shaped));
+        auto shaped = std::make_unique<FakeSpecializedPartition>(mBackend, mGraph);
+        HALYARD_RETURN_IF_ERROR(shaped->prepare(mPartition, inputs));
+        return std::unique_ptr<const SpecializedPartition>(std::move(shaped));
     }
 
-    Status finish(const PieceResources& resources) override {
+    Status finish(const PartitionResources& resources) override {
         return mBackend.onFinish ? mBackend.onFinish(resources) : Status();
     }
 
-    Result<std::unique_ptr<PieceState>> makeState(const PieceResources& resources) const override {
+    Result<std::unique_ptr<PartitionState>> makeState(
+            const PartitionResources& resources) const override {
         ++mBackend.statesMade;
         return mBackend.onMakeState ? mBackend.onMakeState(resources)
-                                    : std::unique_ptr<PieceState>();
+                                    : std::unique_ptr<PartitionState>();
     }
 
   private:
     const FakeBackend& mBackend;
     const std::shared_ptr<const Graph> mGraph;
-    const Piece mPiece;
+    const Partition mPartition;
 };
 
 }  // namespace
@@ -246,18 +248,18 @@ Status FakeBackend::supports(const Graph& graph, NodeId node) const {
     return {};
 }
 
-Result<std::unique_ptr<CompiledPiece>> FakeBackend::compile(
+Result<std::unique_ptr<CompiledPartition>> FakeBackend::compile(
         const CompileArguments& arguments) const {
     if (onCompile) {
         HALYARD_RETURN_IF_ERROR(onCompile(arguments));
     }
     HALYARD_RETURN_IF_ERROR(
             arguments.constants
-                    .add(FakePacking{.firstNode = arguments.piece.nodes.front(),
-                                     .size = kBytesPerNode * arguments.piece.nodes.size()})
+                    .add(FakePacking{.firstNode = arguments.partition.nodes.front(),
+                                     .size = kBytesPerNode * arguments.partition.nodes.size()})
                     .status());
-    return std::unique_ptr<CompiledPiece>(
-            std::make_unique<FakeCompiledPiece>(*this, arguments.graph, arguments.piece));
+    return std::unique_ptr<CompiledPartition>(
+            std::make_unique<FakeCompiledPartition>(*this, arguments.graph, arguments.partition));
 }
 
 }  // namespace halyard::engine

@@ -27,7 +27,7 @@ class FakeBackend : public Backend {
 
     std::string_view name() const override { return mName; }
     Status supports(const Graph& graph, NodeId node) const override;
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override;
 
     // What it packs for each node, though there is nothing in it.
@@ -35,17 +35,17 @@ class FakeBackend : public Backend {
 
     // Called by each compilation; a failure is its result.
     std::function<Status(const CompileArguments&)> onCompile;
-    // Called when a piece finishes; a failure is its result.
-    std::function<Status(const PieceResources&)> onFinish;
+    // Called when a partition finishes; a failure is its result.
+    std::function<Status(const PartitionResources&)> onFinish;
     // Gives the state that an execution keeps.
-    std::function<Result<std::unique_ptr<PieceState>>(const PieceResources&)> onMakeState;
+    std::function<Result<std::unique_ptr<PartitionState>>(const PartitionResources&)> onMakeState;
 
     // Called at the start of each run, on the thread that runs; a failure ends it.
     std::function<Status(const RunArguments&)> onRun;
     // Called by each specialisation; a failure is its result.
     std::function<Status(std::span<const TensorType* const>)> onSpecialize;
 
-    // May change what a specialised piece says of its outputs.
+    // May change what a specialised partition says of its outputs.
     std::function<void(std::vector<TensorType>&)> onOutputTypes;
     // Runs succeed without doing anything.
     bool computesNothing = false;

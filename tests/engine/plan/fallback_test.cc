@@ -35,8 +35,9 @@ std::vector<std::string> backendsOf(const AnalyzedGraph& graph) {
 
 using Names = std::vector<std::string>;
 
-std::vector<AssignedPiece> piecesOf(const AnalyzedGraph& graph, const BackendList& backends) {
-    return partition(graph.graph, graph.assignment.backendOf, backends.size());
+std::vector<AssignedPartition> partitionsOf(const AnalyzedGraph& graph,
+                                            const BackendList& backends) {
+    return partitionGraph(graph.graph, graph.assignment.backendOf, backends.size());
 }
 
 // A chain, one node for each letter: R an Activate, S a sum.
@@ -81,56 +82,57 @@ TEST_F(Fallback, LeavesEverythingWhereNobodySetsALimit) {
               (Names{"Fast", "Last", "Fast", "Fast", "Last"}));
 }
 
-TEST_F(Fallback, TakesSmallPiecesFromABackendAndSaysWhy) {
-    const AnalyzedGraph graph = analyzed(chain("RSRRS"), mTwo, {.minNodesPerPiece = 2});
+TEST_F(Fallback, TakesSmallPartitionsFromABackendAndSaysWhy) {
+    const AnalyzedGraph graph = analyzed(chain("RSRRS"), mTwo, {.minNodesPerPartition = 2});
     EXPECT_EQ(backendsOf(graph), (Names{"Last", "Last", "Fast", "Fast", "Last"}));
     ASSERT_EQ(graph.placement[0].refusals.size(), 1U);
     EXPECT_EQ(graph.placement[0].refusals[0].backend, "Fast");
-    EXPECT_EQ(graph.placement[0].refusals[0].reason, "would run a piece of fewer than 2 nodes");
+    EXPECT_EQ(graph.placement[0].refusals[0].reason, "would run a partition of fewer than 2 nodes");
     EXPECT_TRUE(graph.placement[2].refusals.empty());
 }
 
 TEST_F(Fallback, GoesToTheNextBackendThatTakesTheNode) {
     // R falls to Middle, which is as small there, and so on.
-    const AnalyzedGraph graph = analyzed(chain("SRS"), mThree, {.minNodesPerPiece = 2});
+    const AnalyzedGraph graph = analyzed(chain("SRS"), mThree, {.minNodesPerPartition = 2});
     EXPECT_EQ(backendsOf(graph), (Names{"Last", "Last", "Last"}));
     ASSERT_EQ(graph.placement[1].refusals.size(), 2U);
     EXPECT_EQ(graph.placement[1].refusals[0].backend, "Fast");
     EXPECT_EQ(graph.placement[1].refusals[1].backend, "Middle");
 }
 
-TEST_F(Fallback, KeepsSmallPiecesThatNobodyElseTakes) {
+TEST_F(Fallback, KeepsSmallPartitionsThatNobodyElseTakes) {
     const FakeBackend sums("Sums", {NodeKind::Binary});
     const BackendList backends = {&mFast, &sums};
-    EXPECT_EQ(backendsOf(analyzed(chain("RSR"), backends, {.maxPieces = 1, .minNodesPerPiece = 9})),
+    EXPECT_EQ(backendsOf(analyzed(chain("RSR"), backends,
+                                  {.maxPartitions = 1, .minNodesPerPartition = 9})),
               (Names{"Fast", "Sums", "Fast"}));
 }
 
-TEST_F(Fallback, KeepsAPieceOfWhichOneNodeHasNowhereToGo) {
+TEST_F(Fallback, KeepsAPartitionOfWhichOneNodeHasNowhereToGo) {
     const FakeBackend both("Both", {NodeKind::Activate, NodeKind::Binary});
     const BackendList backends = {&both, &mFast};
-    EXPECT_EQ(backendsOf(analyzed(chain("RS"), backends, {.minNodesPerPiece = 9})),
+    EXPECT_EQ(backendsOf(analyzed(chain("RS"), backends, {.minNodesPerPartition = 9})),
               (Names{"Both", "Both"}));
 }
 
-TEST_F(Fallback, MakesTheSmallestPiecesFallUntilThereAreFewEnough) {
+TEST_F(Fallback, MakesTheSmallestPartitionsFallUntilThereAreFewEnough) {
     const Graph graph = chain("RRRSRSRRSRRR");
-    EXPECT_EQ(piecesOf(analyzed(graph, mTwo), mTwo).size(), 7U);
-    const AnalyzedGraph five = analyzed(graph, mTwo, {.maxPieces = 5});
-    EXPECT_EQ(piecesOf(five, mTwo).size(), 5U);
-    EXPECT_EQ(five.placement[4].backend, "Last") << "the piece of one node";
-    EXPECT_EQ(five.placement[4].refusals.at(0).reason, "would run one of more than 5 pieces");
+    EXPECT_EQ(partitionsOf(analyzed(graph, mTwo), mTwo).size(), 7U);
+    const AnalyzedGraph five = analyzed(graph, mTwo, {.maxPartitions = 5});
+    EXPECT_EQ(partitionsOf(five, mTwo).size(), 5U);
+    EXPECT_EQ(five.placement[4].backend, "Last") << "the partition of one node";
+    EXPECT_EQ(five.placement[4].refusals.at(0).reason, "would run one of more than 5 partitions");
     EXPECT_EQ(five.placement[6].backend, "Fast");
-    const AnalyzedGraph three = analyzed(graph, mTwo, {.maxPieces = 3});
-    EXPECT_EQ(piecesOf(three, mTwo).size(), 3U);
+    const AnalyzedGraph three = analyzed(graph, mTwo, {.maxPartitions = 3});
+    EXPECT_EQ(partitionsOf(three, mTwo).size(), 3U);
     EXPECT_EQ(three.placement[0].backend, "Fast");
     EXPECT_EQ(three.placement[7].backend, "Last");
-    const AnalyzedGraph one = analyzed(graph, mTwo, {.maxPieces = 1});
-    EXPECT_EQ(piecesOf(one, mTwo).size(), 1U);
+    const AnalyzedGraph one = analyzed(graph, mTwo, {.maxPartitions = 1});
+    EXPECT_EQ(partitionsOf(one, mTwo).size(), 1U);
     EXPECT_EQ(one.placement[0].backend, "Last");
 }
 
-TEST_F(Fallback, CountsThePiecesOfGraphsInsideToo) {
+TEST_F(Fallback, CountsThePartitionsOfGraphsInsideToo) {
     Graph inside = chain("RS");
     Graph graph;
     const TensorId condition =
@@ -142,7 +144,7 @@ TEST_F(Fallback, CountsThePiecesOfGraphsInsideToo) {
             addNode(graph, If{.then = nested, .otherwise = nested}, {condition, x}, "choice", {4});
     graph.setOutputs({addActivate(graph, y)});
     const auto count = [&](size_t most) {
-        return buildOrDieWith(graph, {.maxPieces = most})->pieceCount();
+        return buildOrDieWith(graph, {.maxPartitions = most})->partitionCount();
     };
     EXPECT_EQ(count(0), 1U + 1 + 2 + 2);
     EXPECT_EQ(count(3), 1U + 3) << "the If itself does not count";
@@ -150,39 +152,39 @@ TEST_F(Fallback, CountsThePiecesOfGraphsInsideToo) {
 
 TEST_F(Fallback, NeverGoesWhereOnlyOthersAreAllowed) {
     const AnalyzedGraph graph =
-            analyzed(chain("RR"), mThree, {.only = {0, 1}, .minNodesPerPiece = 3});
+            analyzed(chain("RR"), mThree, {.only = {0, 1}, .minNodesPerPartition = 3});
     EXPECT_EQ(backendsOf(graph), (Names{"Middle", "Middle"}));
 }
 
 TEST_F(Fallback, LeavesGraphsAloneThatAreNotPlaced) {
-    const AnalyzedGraph graph = analyzed(chain("RS"), {&mFast}, {.minNodesPerPiece = 2});
+    const AnalyzedGraph graph = analyzed(chain("RS"), {&mFast}, {.minNodesPerPartition = 2});
     EXPECT_EQ(backendsOf(graph), (Names{"Fast", ""}));
 }
 
 TEST_F(Fallback, StopsWhenItIsTime) {
     const std::atomic<bool> cancelled = true;
     AnalyzedGraph graph = analyzed(chain("RSR"), mTwo);
-    EXPECT_EQ(applyPieceLimits(graph, mTwo, {.minNodesPerPiece = 2},
-                               Checkpoint(Deadline(), &cancelled))
+    EXPECT_EQ(applyPartitionLimits(graph, mTwo, {.minNodesPerPartition = 2},
+                                   Checkpoint(Deadline(), &cancelled))
                       .code(),
               StatusCode::UNAVAILABLE);
 }
 
-TEST_F(Fallback, IsQuickWithAsManyPiecesAsNodes) {
+TEST_F(Fallback, IsQuickWithAsManyPartitionsAsNodes) {
     std::string kinds;
     for (int i = 0; i < 40'000; ++i) {
         kinds += i % 2 == 0 ? 'R' : 'S';
     }
     const Graph graph = chain(kinds);
     for (const size_t most : {1U, 2U, 100U, 30'000U}) {
-        const AnalyzedGraph limited = analyzed(graph, mTwo, {.maxPieces = most});
-        EXPECT_LE(piecesOf(limited, mTwo).size(), most);
+        const AnalyzedGraph limited = analyzed(graph, mTwo, {.maxPartitions = most});
+        EXPECT_LE(partitionsOf(limited, mTwo).size(), most);
     }
 }
 
 // What holds of any graph, wherever its nodes fall.
-// Pieces that are not built, at whichever station.
-class PiecesThatFail : public Fallback {
+// Partitions that are not built, at whichever station.
+class PartitionsThatFail : public Fallback {
   protected:
     void SetUp() override { setLogThreshold(LogLevel::ERROR); }
     void TearDown() override { setLogThreshold(LogLevel::INFO); }
@@ -190,9 +192,9 @@ class PiecesThatFail : public Fallback {
     static Result<std::shared_ptr<const Program>> build(const Graph& graph,
                                                         const BackendList& backends,
                                                         const PlacementRules& rules = {},
-                                                        bool movesPieces = true) {
+                                                        bool movesPartitions = true) {
         return Program::build(analyzed(graph, backends, rules), backends,
-                              {.movesPieces = movesPieces});
+                              {.movesPartitions = movesPartitions});
     }
     static std::vector<std::string> backendsOf(const Program& program) {
         std::vector<std::string> names;
@@ -213,7 +215,7 @@ class PiecesThatFail : public Fallback {
     const BackendList mBackends = {&mBroken, &mLast};
 };
 
-TEST_F(PiecesThatFail, GoToTheNextBackendAndSayWhy) {
+TEST_F(PartitionsThatFail, GoToTheNextBackendAndSayWhy) {
     const Graph graph = chain("RSRS");
     const float expected = resultOf(build(graph, {&mLast}).value());
     for (const int station : {0, 1, 2}) {
@@ -238,7 +240,7 @@ TEST_F(PiecesThatFail, GoToTheNextBackendAndSayWhy) {
                     (*program)->placement()[node].refusals;
             ASSERT_EQ(refusals.size(), 1U);
             EXPECT_EQ(refusals[0].backend, "Broken");
-            EXPECT_EQ(refusals[0].reason, "did not build its piece: Broken: no kernel");
+            EXPECT_EQ(refusals[0].reason, "did not build its partition: Broken: no kernel");
         }
         EXPECT_TRUE((*program)->placement()[1].refusals.size() == 1) << "it does not take sums";
         EXPECT_EQ(resultOf(*program), expected);
@@ -246,7 +248,7 @@ TEST_F(PiecesThatFail, GoToTheNextBackendAndSayWhy) {
 }
 
 // The others of a backend stay.
-TEST_F(PiecesThatFail, GoAlone) {
+TEST_F(PartitionsThatFail, GoAlone) {
     int compiled = 0;
     mBroken.onCompile = [&](const auto& /*arguments*/) {
         return ++compiled == 2 ? internalError("no kernel") : Status();
@@ -256,8 +258,8 @@ TEST_F(PiecesThatFail, GoAlone) {
     EXPECT_EQ(backendsOf(**program), (Names{"Broken", "Last", "Last", "Last", "Broken"}));
 }
 
-// One that has lost its device is not asked once for each piece.
-TEST_F(PiecesThatFail, TakeTheRestWithThemWhereOneFailsAfterTheOther) {
+// One that has lost its device is not asked once for each partition.
+TEST_F(PartitionsThatFail, TakeTheRestWithThemWhereOneFailsAfterTheOther) {
     int compiled = 0;
     mBroken.onCompile = [&](const auto& /*arguments*/) {
         ++compiled;
@@ -273,7 +275,7 @@ TEST_F(PiecesThatFail, TakeTheRestWithThemWhereOneFailsAfterTheOther) {
     EXPECT_LE(compiled, 4);
 }
 
-TEST_F(PiecesThatFail, OfGraphsInsideGoToo) {
+TEST_F(PartitionsThatFail, OfGraphsInsideGoToo) {
     mBroken.onCompile = [](const auto& /*arguments*/) { return internalError("no kernel"); };
     Graph graph;
     const TensorId condition =
@@ -288,7 +290,7 @@ TEST_F(PiecesThatFail, OfGraphsInsideGoToo) {
     EXPECT_EQ(backendsOf(**program), (Names{"planner", "Last", "Last", "Last", "Last"}));
 }
 
-TEST_F(PiecesThatFail, FailTheModelWhereNobodyElseTakesThemOrMay) {
+TEST_F(PartitionsThatFail, FailTheModelWhereNobodyElseTakesThemOrMay) {
     mBroken.onCompile = [](const auto& /*arguments*/) { return internalError("no kernel"); };
     const Status alone = build(chain("RR"), {&mBroken}).status();
     EXPECT_EQ(alone.message(), "Broken: no kernel");
@@ -297,7 +299,7 @@ TEST_F(PiecesThatFail, FailTheModelWhereNobodyElseTakesThemOrMay) {
 }
 
 // Another backend would be short of memory and time, too, and refuse the same shapes.
-TEST_F(PiecesThatFail, FailTheModelForWhatIsNoFaultOfTheBackend) {
+TEST_F(PartitionsThatFail, FailTheModelForWhatIsNoFaultOfTheBackend) {
     for (const StatusCode code : {StatusCode::RESOURCE_EXHAUSTED, StatusCode::DEADLINE_EXCEEDED,
                                   StatusCode::INVALID_ARGUMENT}) {
         mBroken.onCompile = [&](const auto& /*arguments*/) { return Status(code, "no"); };
@@ -320,15 +322,17 @@ TEST_F(Fallback, KeepsOrderAndResultsOfRandomGraphs) {
                                                 : addSum(graph, any(), any()));
         }
         graph.setOutputs({tensors.back(), any()});
-        const PlacementRules rules = {.maxPieces = random() % 4, .minNodesPerPiece = random() % 5};
+        const PlacementRules rules = {.maxPartitions = random() % 4,
+                                      .minNodesPerPartition = random() % 5};
         const AnalyzedGraph limited = analyzed(graph, mThree, rules);
-        const std::vector<AssignedPiece> pieces = piecesOf(limited, mThree);
+        const std::vector<AssignedPartition> partitions = partitionsOf(limited, mThree);
         // All can fall to Last, so that both limits are kept.
-        EXPECT_TRUE(rules.maxPieces == 0 || pieces.size() <= rules.maxPieces);
-        for (const AssignedPiece& piece : pieces) {
-            EXPECT_TRUE(piece.backend == 2 || piece.piece.nodes.size() >= rules.minNodesPerPiece);
-            for (const NodeId node : piece.piece.nodes) {
-                EXPECT_TRUE(mThree[piece.backend]->supports(limited.graph, node).ok());
+        EXPECT_TRUE(rules.maxPartitions == 0 || partitions.size() <= rules.maxPartitions);
+        for (const AssignedPartition& partition : partitions) {
+            EXPECT_TRUE(partition.backend == 2 ||
+                        partition.partition.nodes.size() >= rules.minNodesPerPartition);
+            for (const NodeId node : partition.partition.nodes) {
+                EXPECT_TRUE(mThree[partition.backend]->supports(limited.graph, node).ok());
             }
         }
         EXPECT_EQ(resultOf(graph, rules), resultOf(graph, {}));

@@ -18,7 +18,7 @@ namespace {
 using Nodes = std::vector<NodeId>;
 using Tensors = std::vector<TensorId>;
 
-TEST(Partition, GivesOneBackendOnePiece) {
+TEST(Partition, GivesOneBackendOnePartition) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({1}));
     graph.setInputs({x});
@@ -26,15 +26,15 @@ TEST(Partition, GivesOneBackendOnePiece) {
     const TensorId z = addActivate(graph, y);
     graph.setOutputs({z});
     const std::vector<BackendIndex> backendOf = {0, 0};
-    const std::vector<AssignedPiece> pieces = partition(graph, backendOf, 1);
-    ASSERT_EQ(pieces.size(), 1U);
-    EXPECT_EQ(pieces[0].backend, 0U);
-    EXPECT_EQ(pieces[0].piece.nodes, (Nodes{0, 1}));
-    EXPECT_EQ(pieces[0].piece.inputs, Tensors{x});
-    EXPECT_EQ(pieces[0].piece.outputs, Tensors{z}) << "y stays inside";
+    const std::vector<AssignedPartition> partitions = partitionGraph(graph, backendOf, 1);
+    ASSERT_EQ(partitions.size(), 1U);
+    EXPECT_EQ(partitions[0].backend, 0U);
+    EXPECT_EQ(partitions[0].partition.nodes, (Nodes{0, 1}));
+    EXPECT_EQ(partitions[0].partition.inputs, Tensors{x});
+    EXPECT_EQ(partitions[0].partition.outputs, Tensors{z}) << "y stays inside";
 }
 
-TEST(Partition, HasNoPiecesForAGraphWithoutNodes) {
+TEST(Partition, HasNoPartitionsForAGraphWithoutNodes) {
     EXPECT_TRUE(partition(Graph(), {}, 2).empty());
     EXPECT_TRUE(partition(Graph(), {}, 0).empty());
 }
@@ -56,30 +56,32 @@ struct Diamond {
 };
 
 TEST(Partition, OfADiamondDoesNotCloseACycle) {
-    // One piece of {a, b, d} would both feed c and wait for it.
+    // One partition of {a, b, d} would both feed c and wait for it.
     const Diamond diamond;
     const std::vector<BackendIndex> backendOf = {0, 0, 1, 0};
-    const std::vector<AssignedPiece> pieces = partition(diamond.graph, backendOf, 2);
-    ASSERT_EQ(pieces.size(), 3U);
-    EXPECT_EQ(pieces[0].piece.nodes, (Nodes{0, 1}));
-    EXPECT_EQ(pieces[0].piece.outputs, (Tensors{diamond.a, diamond.b}));
-    EXPECT_EQ(pieces[1].piece.nodes, Nodes{2});
-    EXPECT_EQ(pieces[1].piece.inputs, Tensors{diamond.a});
-    EXPECT_EQ(pieces[2].piece.nodes, Nodes{3});
-    EXPECT_EQ(pieces[2].piece.inputs, (Tensors{diamond.b, diamond.c}));
+    const std::vector<AssignedPartition> partitions = partitionGraph(diamond.graph, backendOf, 2);
+    ASSERT_EQ(partitions.size(), 3U);
+    EXPECT_EQ(partitions[0].partition.nodes, (Nodes{0, 1}));
+    EXPECT_EQ(partitions[0].partition.outputs, (Tensors{diamond.a, diamond.b}));
+    EXPECT_EQ(partitions[1].partition.nodes, Nodes{2});
+    EXPECT_EQ(partitions[1].partition.inputs, Tensors{diamond.a});
+    EXPECT_EQ(partitions[2].partition.nodes, Nodes{3});
+    EXPECT_EQ(partitions[2].partition.inputs, (Tensors{diamond.b, diamond.c}));
 }
 
 TEST(Partition, OfADiamondKeepsBothSidesTogetherOnOneBackend) {
     const Diamond diamond;
     const std::vector<BackendIndex> backendOf = {0, 1, 1, 0};
-    const std::vector<AssignedPiece> pieces = partition(diamond.graph, backendOf, 2);
-    ASSERT_EQ(pieces.size(), 3U);
-    EXPECT_EQ(pieces[1].piece.nodes, (Nodes{1, 2})) << "b and c do not depend on each other";
-    EXPECT_EQ(pieces[1].piece.inputs, Tensors{diamond.a}) << "listed once";
+    const std::vector<AssignedPartition> partitions = partitionGraph(diamond.graph, backendOf, 2);
+    ASSERT_EQ(partitions.size(), 3U);
+    EXPECT_EQ(partitions[1].partition.nodes, (Nodes{1, 2}))
+            << "b and c do not depend on each other";
+    EXPECT_EQ(partitions[1].partition.inputs, Tensors{diamond.a}) << "listed once";
 }
 
 TEST(Partition, MergesIndependentBranchesOfOneBackend) {
-    // Two chains, each first on backend 1, then on backend 0: as listed they would make 4 pieces.
+    // Two chains, each first on backend 1, then on backend 0: as listed they would make 4
+    // partitions.
     Graph graph;
     const TensorId x = graph.addTensor(float32({1}));
     graph.setInputs({x});
@@ -87,16 +89,16 @@ TEST(Partition, MergesIndependentBranchesOfOneBackend) {
     const TensorId right = addActivate(graph, addActivate(graph, x));
     graph.setOutputs({left, right});
     const std::vector<BackendIndex> backendOf = {1, 0, 1, 0};
-    const std::vector<AssignedPiece> pieces = partition(graph, backendOf, 2);
-    ASSERT_EQ(pieces.size(), 2U);
-    EXPECT_EQ(pieces[0].backend, 1U);
-    EXPECT_EQ(pieces[0].piece.nodes, (Nodes{0, 2}));
-    EXPECT_EQ(pieces[1].piece.nodes, (Nodes{1, 3}));
+    const std::vector<AssignedPartition> partitions = partitionGraph(graph, backendOf, 2);
+    ASSERT_EQ(partitions.size(), 2U);
+    EXPECT_EQ(partitions[0].backend, 1U);
+    EXPECT_EQ(partitions[0].partition.nodes, (Nodes{0, 2}));
+    EXPECT_EQ(partitions[1].partition.nodes, (Nodes{1, 3}));
 }
 
-TEST(Partition, BeginsWithTheBackendThatLeavesFewerPieces) {
+TEST(Partition, BeginsWithTheBackendThatLeavesFewerPartitions) {
     // a on backend 0 needs nothing; b on backend 1 needs nothing; c on backend 0 needs b. Beginning
-    // with backend 0 would run a, b, c in three pieces.
+    // with backend 0 would run a, b, c in three partitions.
     Graph graph;
     const TensorId x = graph.addTensor(float32({1}));
     graph.setInputs({x});
@@ -105,10 +107,10 @@ TEST(Partition, BeginsWithTheBackendThatLeavesFewerPieces) {
     const TensorId c = addActivate(graph, b);
     graph.setOutputs({a, c});
     const std::vector<BackendIndex> backendOf = {0, 1, 0};
-    const std::vector<AssignedPiece> pieces = partition(graph, backendOf, 2);
-    ASSERT_EQ(pieces.size(), 2U);
-    EXPECT_EQ(pieces[0].piece.nodes, Nodes{1});
-    EXPECT_EQ(pieces[1].piece.nodes, (Nodes{0, 2}));
+    const std::vector<AssignedPartition> partitions = partitionGraph(graph, backendOf, 2);
+    ASSERT_EQ(partitions.size(), 2U);
+    EXPECT_EQ(partitions[0].partition.nodes, Nodes{1});
+    EXPECT_EQ(partitions[1].partition.nodes, (Nodes{0, 2}));
 }
 
 TEST(Partition, LeavesConstantsAndOmittedInputsOutOfTheBoundary) {
@@ -118,31 +120,31 @@ TEST(Partition, LeavesConstantsAndOmittedInputsOutOfTheBoundary) {
     const TensorId constant = addConstant<float>(graph, float32({1}), {1});
     graph.setOutputs({addNode(graph, Conv2d(), {x, constant, kNoTensor})});
     const std::vector<BackendIndex> backendOf = {0};
-    const std::vector<AssignedPiece> pieces = partition(graph, backendOf, 1);
-    ASSERT_EQ(pieces.size(), 1U);
-    EXPECT_EQ(pieces[0].piece.inputs, Tensors{x});
+    const std::vector<AssignedPartition> partitions = partitionGraph(graph, backendOf, 1);
+    ASSERT_EQ(partitions.size(), 1U);
+    EXPECT_EQ(partitions[0].partition.inputs, Tensors{x});
 }
 
-// What must hold of the pieces of any graph.
+// What must hold of the partitions of any graph.
 void expectValid(const Graph& graph, const std::vector<BackendIndex>& backendOf,
-                 const std::vector<AssignedPiece>& pieces) {
+                 const std::vector<AssignedPartition>& partitions) {
     std::set<TensorId> available(graph.inputs().begin(), graph.inputs().end());
     std::multiset<NodeId> seen;
-    for (const auto& [backend, piece] : pieces) {
-        for (const TensorId input : piece.inputs) {
-            EXPECT_TRUE(available.contains(input)) << "a piece reads what no earlier one wrote";
+    for (const auto& [backend, partition] : partitions) {
+        for (const TensorId input : partition.inputs) {
+            EXPECT_TRUE(available.contains(input)) << "a partition reads what no earlier one wrote";
         }
-        std::set<TensorId> inside(piece.inputs.begin(), piece.inputs.end());
-        EXPECT_TRUE(std::ranges::is_sorted(piece.nodes));
-        for (const NodeId id : piece.nodes) {
+        std::set<TensorId> inside(partition.inputs.begin(), partition.inputs.end());
+        EXPECT_TRUE(std::ranges::is_sorted(partition.nodes));
+        for (const NodeId id : partition.nodes) {
             seen.insert(id);
             EXPECT_EQ(backendOf[id], backend);
             for (const TensorId input : graph.node(id).inputs) {
-                EXPECT_TRUE(inside.contains(input)) << "a node reads what its piece lacks";
+                EXPECT_TRUE(inside.contains(input)) << "a node reads what its partition lacks";
             }
             inside.insert(graph.node(id).outputs[0]);
         }
-        available.insert(piece.outputs.begin(), piece.outputs.end());
+        available.insert(partition.outputs.begin(), partition.outputs.end());
     }
     EXPECT_EQ(seen.size(), graph.nodes().size());
     EXPECT_EQ(std::set<NodeId>(seen.begin(), seen.end()).size(), graph.nodes().size());
@@ -170,26 +172,26 @@ TEST(Partition, OfRandomGraphsIsValid) {
             backendOf.push_back(random() % backendCount);
         }
         graph.setOutputs({tensors[random() % tensors.size()], tensors.back()});
-        expectValid(graph, backendOf, partition(graph, backendOf, backendCount));
+        expectValid(graph, backendOf, partitionGraph(graph, backendOf, backendCount));
     }
 }
 
-// The fewest pieces of any valid cut, by trying them all: steps[done] is how many pieces it takes
-// to have run the set `done` of nodes.
-size_t fewestPieces(const Graph& graph, const std::vector<BackendIndex>& backendOf) {
+// The fewest partitions of any valid cut, by trying them all: steps[done] is how many partitions it
+// takes to have run the set `done` of nodes.
+size_t fewestPartitions(const Graph& graph, const std::vector<BackendIndex>& backendOf) {
     const size_t nodeCount = graph.nodes().size();
     const size_t none = nodeCount + 1;
     std::vector<size_t> steps(size_t{1} << nodeCount, none);
     steps[0] = 0;
-    const auto canRun = [&](size_t done, size_t piece) {
+    const auto canRun = [&](size_t done, size_t partition) {
         for (NodeId id = 0; id < nodeCount; ++id) {
-            if ((piece >> id & 1) == 0) {
+            if ((partition >> id & 1) == 0) {
                 continue;
             }
             for (const TensorId input : graph.node(id).inputs) {
                 for (NodeId writer = 0; writer < nodeCount; ++writer) {
                     if (graph.node(writer).outputs[0] == input &&
-                        ((done | piece) >> writer & 1) == 0) {
+                        ((done | partition) >> writer & 1) == 0) {
                         return false;
                     }
                 }
@@ -198,21 +200,21 @@ size_t fewestPieces(const Graph& graph, const std::vector<BackendIndex>& backend
         return true;
     };
     for (size_t done = 0; done < steps.size(); ++done) {
-        for (size_t piece = 1; piece < steps.size(); ++piece) {
+        for (size_t partition = 1; partition < steps.size(); ++partition) {
             size_t backends = 0;  // a set
             for (NodeId id = 0; id < nodeCount; ++id) {
-                backends |= (piece >> id & 1) << backendOf[id];
+                backends |= (partition >> id & 1) << backendOf[id];
             }
             const bool oneBackend = (backends & (backends - 1)) == 0;
-            if ((piece & done) == 0 && oneBackend && canRun(done, piece)) {
-                steps[done | piece] = std::min(steps[done | piece], steps[done] + 1);
+            if ((partition & done) == 0 && oneBackend && canRun(done, partition)) {
+                steps[done | partition] = std::min(steps[done | partition], steps[done] + 1);
             }
         }
     }
     return steps.back();
 }
 
-TEST(Partition, OfTwoBackendsHasAsFewPiecesAsCanBe) {
+TEST(Partition, OfTwoBackendsHasAsFewPartitionsAsCanBe) {
     const unsigned seed = std::random_device()();
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -227,7 +229,7 @@ TEST(Partition, OfTwoBackendsHasAsFewPiecesAsCanBe) {
             backendOf.push_back(random() % 2);
         }
         graph.setOutputs({tensors.back()});
-        EXPECT_EQ(partition(graph, backendOf, 2).size(), fewestPieces(graph, backendOf));
+        EXPECT_EQ(partitionGraph(graph, backendOf, 2).size(), fewestPartitions(graph, backendOf));
     }
 }
 

@@ -61,16 +61,16 @@ TEST(Analyze, NamesNoBackendWhereNoneTakesTheNode) {
     EXPECT_EQ(placements[2].refusals.size(), 1U);
 }
 
-TEST(Program, PlacesNodesInPieces) {
+TEST(Program, PlacesNodesInPartitions) {
     const FakeBackend fast("Fast", {NodeKind::Activate});
     const FakeBackend slow("Slow", kAllFakeKinds);
     const auto program = buildOrDie(mixedGraph(), {&fast, &slow});
-    EXPECT_EQ(program->pieceCount(), 3U);
+    EXPECT_EQ(program->partitionCount(), 3U);
     ASSERT_EQ(program->placement().size(), 3U);
-    EXPECT_EQ(program->placement()[0].piece, 0U);
-    EXPECT_EQ(program->placement()[1].piece, 1U);
-    EXPECT_EQ(program->placement()[2].piece, 2U);
-    EXPECT_EQ(buildOrDie(mixedGraph(), {&slow})->pieceCount(), 1U);
+    EXPECT_EQ(program->placement()[0].partition, 0U);
+    EXPECT_EQ(program->placement()[1].partition, 1U);
+    EXPECT_EQ(program->placement()[2].partition, 2U);
+    EXPECT_EQ(buildOrDie(mixedGraph(), {&slow})->partitionCount(), 1U);
 }
 
 TEST(Program, ThatNoBackendTakesNamesTheNodeAndEveryReason) {
@@ -118,9 +118,9 @@ TEST(Program, ReportsItsMemory) {
     const FakeBackend slow("Slow", {NodeKind::Binary});
     const auto program = buildOrDie(mixedGraph({100}), {&fast, &slow});
     EXPECT_EQ(program->constantBytes(), 3 * FakeBackend::kBytesPerNode) << "what they pack";
-    EXPECT_EQ(program->arenaBytes(), 848U)
-            << "the tensors between the pieces, 400 bytes each, are alive together in the second; "
-               "input and output lie with the caller";
+    EXPECT_EQ(program->arenaBytes(), 848U) << "the tensors between the partitions, 400 bytes each, "
+                                              "are alive together in the second; "
+                                              "input and output lie with the caller";
     EXPECT_EQ(buildOrDie(mixedGraph({-1}), {&fast, &slow})->arenaBytes(), 0U);
 }
 

@@ -120,7 +120,7 @@ TEST_F(SavedProgram, ComesBackWithoutPackingAnything) {
     EXPECT_GT(program->constantsFilled(), 0U);
     EXPECT_EQ((*loaded)->constantsFilled(), 0U);
     EXPECT_EQ((*loaded)->constantBytes(), program->constantBytes());
-    EXPECT_EQ((*loaded)->pieceCount(), program->pieceCount());
+    EXPECT_EQ((*loaded)->partitionCount(), program->partitionCount());
     ASSERT_EQ((*loaded)->placement().size(), program->placement().size());
     for (size_t i = 0; i < program->placement().size(); ++i) {
         EXPECT_EQ((*loaded)->placement()[i].kernel, program->placement()[i].kernel);
@@ -196,33 +196,33 @@ class FickleBackend : public FakeBackend {
   public:
     using FakeBackend::FakeBackend;
     bool packs = true;
-    Result<std::unique_ptr<CompiledPiece>> compile(
+    Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
-        HALYARD_ASSIGN_OR_RETURN(auto piece, FakeBackend::compile(arguments));
+        HALYARD_ASSIGN_OR_RETURN(auto partition, FakeBackend::compile(arguments));
         if (packs) {
-            for (const NodeId node : arguments.piece.nodes) {
+            for (const NodeId node : arguments.partition.nodes) {
                 mPacked.push_back(arguments.graph->node(node).inputs[1]);
             }
         }
-        return std::unique_ptr<CompiledPiece>(
-                std::make_unique<Packing>(std::move(piece), packs ? mPacked : kNothing));
+        return std::unique_ptr<CompiledPartition>(
+                std::make_unique<Packing>(std::move(partition), packs ? mPacked : kNothing));
     }
 
   private:
     static inline const std::vector<TensorId> kNothing = {};
-    class Packing : public CompiledPiece {
+    class Packing : public CompiledPartition {
       public:
-        Packing(std::unique_ptr<CompiledPiece> piece, std::vector<TensorId> packed)
-            : mPiece(std::move(piece)), mPacked(std::move(packed)) {}
-        Result<std::unique_ptr<const ShapedPiece>> specialize(
+        Packing(std::unique_ptr<CompiledPartition> partition, std::vector<TensorId> packed)
+            : mPartition(std::move(partition)), mPacked(std::move(packed)) {}
+        Result<std::unique_ptr<const SpecializedPartition>> specialize(
                 std::span<const TensorType* const> inputs,
                 const Checkpoint& checkpoint) const override {
-            return mPiece->specialize(inputs, checkpoint);
+            return mPartition->specialize(inputs, checkpoint);
         }
         std::span<const TensorId> packed() const override { return mPacked; }
 
       private:
-        const std::unique_ptr<CompiledPiece> mPiece;
+        const std::unique_ptr<CompiledPartition> mPartition;
         const std::vector<TensorId> mPacked;
     };
     mutable std::vector<TensorId> mPacked;

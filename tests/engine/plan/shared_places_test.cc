@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors of a piece that lie inside others: that it saves the memory, and that what is read is
+// Tensors of a partition that lie inside others: that it saves the memory, and that what is read is
 // what was written, whoever else reads it.
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/constant_store.h"
-#include "engine/plan/piece_layout.h"
+#include "engine/plan/partition_layout.h"
 #include "engine/plan/shared_places.h"
 #include "tests/engine/graph_building.h"
 #include "tests/engine/plan/running.h"
@@ -28,10 +28,10 @@ namespace {
 constexpr int32_t kCount = 1024;
 constexpr size_t kBytes = kCount * sizeof(float);
 
-// A graph that is one piece of CpuRef, and reads x, of kCount numbers.
-class OnePiece {
+// A graph that is one partition of CpuRef, and reads x, of kCount numbers.
+class OnePartition {
   public:
-    OnePiece() : mX(graph.addTensor(float32({kCount}))) { graph.setInputs({mX}); }
+    OnePartition() : mX(graph.addTensor(float32({kCount}))) { graph.setInputs({mX}); }
 
     TensorId x() const { return mX; }
     // Each tells its result from x and from the other's.
@@ -47,17 +47,17 @@ class OnePiece {
         return addNode(graph, Concat{.axis = axis}, std::move(parts));
     }
 
-    // What the piece with this output takes for its tensors.
+    // What the partition with this output takes for its tensors.
     size_t workspaceBytes(TensorId output) {
         graph.setOutputs({output});
-        Piece piece = {.nodes = {}, .inputs = {mX}, .outputs = {output}};
+        Partition partition = {.nodes = {}, .inputs = {mX}, .outputs = {output}};
         for (NodeId node = 0; node < graph.nodes().size(); ++node) {
-            piece.nodes.push_back(node);
+            partition.nodes.push_back(node);
         }
         ThreadPool threads(1);
         ConstantStore constants;
         const auto compiled = makeCpuRef()->compile({.graph = std::make_shared<Graph>(graph),
-                                                     .piece = piece,
+                                                     .partition = partition,
                                                      .constants = constants,
                                                      .memory = nullptr,
                                                      .threads = &threads});
@@ -100,22 +100,24 @@ class OnePiece {
 };
 
 TEST(SharedPlaces, AreWhatIsReshaped) {
-    OnePiece piece;
-    const TensorId reshaped = piece.reshaped(piece.negative(piece.x()), {2, kCount / 2});
-    const TensorId twice = piece.reshaped(reshaped, {4, kCount / 4});
-    const TensorId output = piece.doubled(twice);
-    EXPECT_EQ(piece.workspaceBytes(output), kBytes);
-    const std::vector<float> values = piece.run(output, kCount);
+    OnePartition partition;
+    const TensorId reshaped =
+            partition.reshaped(partition.negative(partition.x()), {2, kCount / 2});
+    const TensorId twice = partition.reshaped(reshaped, {4, kCount / 4});
+    const TensorId output = partition.doubled(twice);
+    EXPECT_EQ(partition.workspaceBytes(output), kBytes);
+    const std::vector<float> values = partition.run(output, kCount);
     EXPECT_EQ(values[0], -2);
     EXPECT_EQ(values[kCount - 1], -2.0F * kCount);
 }
 
 TEST(SharedPlaces, AreWhatIsJoined) {
-    OnePiece piece;
-    const TensorId joined = piece.joined({piece.negative(piece.x()), piece.doubled(piece.x())});
-    const TensorId output = piece.negative(joined);
-    EXPECT_EQ(piece.workspaceBytes(output), 2 * kBytes);
-    const std::vector<float> values = piece.run(output, size_t{2} * kCount);
+    OnePartition partition;
+    const TensorId joined =
+            partition.joined({partition.negative(partition.x()), partition.doubled(partition.x())});
+    const TensorId output = partition.negative(joined);
+    EXPECT_EQ(partition.workspaceBytes(output), 2 * kBytes);
+    const std::vector<float> values = partition.run(output, size_t{2} * kCount);
     EXPECT_EQ(values[0], 1);
     EXPECT_EQ(values[kCount - 1], kCount);
     EXPECT_EQ(values[kCount], -2);
@@ -123,27 +125,27 @@ TEST(SharedPlaces, AreWhatIsJoined) {
 }
 
 TEST(SharedPlaces, AreFoundThroughOthers) {
-    OnePiece piece;
-    const TensorId first = piece.reshaped(piece.negative(piece.x()), {1, kCount});
-    const TensorId second = piece.reshaped(piece.doubled(piece.x()), {1, kCount});
-    const TensorId joined = piece.joined({first, second}, 1);
-    const TensorId output = piece.negative(piece.reshaped(joined, {2, kCount}));
-    EXPECT_EQ(piece.workspaceBytes(output), 2 * kBytes);
-    const std::vector<float> values = piece.run(output, size_t{2} * kCount);
+    OnePartition partition;
+    const TensorId first = partition.reshaped(partition.negative(partition.x()), {1, kCount});
+    const TensorId second = partition.reshaped(partition.doubled(partition.x()), {1, kCount});
+    const TensorId joined = partition.joined({first, second}, 1);
+    const TensorId output = partition.negative(partition.reshaped(joined, {2, kCount}));
+    EXPECT_EQ(partition.workspaceBytes(output), 2 * kBytes);
+    const std::vector<float> values = partition.run(output, size_t{2} * kCount);
     EXPECT_EQ(values[1], 2);
     EXPECT_EQ(values[kCount + 1], -4);
 }
 
 TEST(SharedPlaces, LastAsLongAsAnyoneReadsThem) {
-    OnePiece piece;
-    const TensorId part = piece.negative(piece.x());
-    const TensorId joined = piece.joined({part, piece.doubled(piece.x())});
-    TensorId later = piece.negative(joined);
+    OnePartition partition;
+    const TensorId part = partition.negative(partition.x());
+    const TensorId joined = partition.joined({part, partition.doubled(partition.x())});
+    TensorId later = partition.negative(joined);
     for (int i = 0; i < 5; ++i) {  // whose results would fit where the part lies
-        later = piece.doubled(later);
+        later = partition.doubled(later);
     }
-    const TensorId output = piece.joined({part, later});
-    const std::vector<float> values = piece.run(output, size_t{3} * kCount);
+    const TensorId output = partition.joined({part, later});
+    const std::vector<float> values = partition.run(output, size_t{3} * kCount);
     EXPECT_EQ(values[0], -1);
     EXPECT_EQ(values[kCount - 1], -kCount);
     EXPECT_EQ(values[kCount], 32);
@@ -151,17 +153,18 @@ TEST(SharedPlaces, LastAsLongAsAnyoneReadsThem) {
 }
 
 TEST(SharedPlaces, AreNotThoseOfOneTensorTwice) {
-    OnePiece piece;
-    const TensorId part = piece.negative(piece.x());
-    const TensorId output = piece.doubled(piece.joined({part, piece.doubled(part), part}));
-    const std::vector<float> values = piece.run(output, size_t{3} * kCount);
+    OnePartition partition;
+    const TensorId part = partition.negative(partition.x());
+    const TensorId output =
+            partition.doubled(partition.joined({part, partition.doubled(part), part}));
+    const std::vector<float> values = partition.run(output, size_t{3} * kCount);
     EXPECT_EQ(values[0], -2);
     EXPECT_EQ(values[kCount], -4);
     EXPECT_EQ(values[size_t{2} * kCount], -2);
     // Nor may it be in two places.
-    const TensorId other = piece.joined(
-            {piece.joined({part, piece.doubled(part)}), piece.joined({piece.doubled(part), part})});
-    const std::vector<float> both = piece.run(piece.doubled(other), size_t{4} * kCount);
+    const TensorId other = partition.joined({partition.joined({part, partition.doubled(part)}),
+                                             partition.joined({partition.doubled(part), part})});
+    const std::vector<float> both = partition.run(partition.doubled(other), size_t{4} * kCount);
     EXPECT_EQ(both[0], -2);
     EXPECT_EQ(both[kCount], -4);
     EXPECT_EQ(both[size_t{2} * kCount], -4);
@@ -170,39 +173,39 @@ TEST(SharedPlaces, AreNotThoseOfOneTensorTwice) {
 
 // Of bytes, each part has its own scale, and the output another.
 TEST(SharedPlaces, AreNotThoseOfPartsThatAreRequantized) {
-    OnePiece piece;
+    OnePartition partition;
     const auto bytes = [](float scale) {
         return TensorType{.type = DataType::QUANT8_ASYMM_SIGNED,
                           .shape = Shape::unknownRank(),
                           .quantization = {.scale = scale, .channelScales = {}}};
     };
     const auto quantized = [&](float scale) {
-        const TensorId output = piece.graph.addTensor(bytes(scale));
-        piece.graph.addNode({.descriptor = Quantize(),
-                             .inputs = {piece.x()},
-                             .outputs = {output},
-                             .label = "quantize",
-                             .sources = {}});
+        const TensorId output = partition.graph.addTensor(bytes(scale));
+        partition.graph.addNode({.descriptor = Quantize(),
+                                 .inputs = {partition.x()},
+                                 .outputs = {output},
+                                 .label = "quantize",
+                                 .sources = {}});
         return output;
     };
-    const TensorId joined = piece.graph.addTensor(bytes(16));
-    piece.graph.addNode({.descriptor = Concat(),
-                         .inputs = {quantized(16), quantized(8)},
-                         .outputs = {joined},
-                         .label = "join",
-                         .sources = {}});
-    const TensorId output = addNode(piece.graph, Dequantize(), {joined});
-    const std::vector<float> values = piece.run(output, size_t{2} * kCount);
+    const TensorId joined = partition.graph.addTensor(bytes(16));
+    partition.graph.addNode({.descriptor = Concat(),
+                             .inputs = {quantized(16), quantized(8)},
+                             .outputs = {joined},
+                             .label = "join",
+                             .sources = {}});
+    const TensorId output = addNode(partition.graph, Dequantize(), {joined});
+    const std::vector<float> values = partition.run(output, size_t{2} * kCount);
     EXPECT_EQ(values[63], 64);
     EXPECT_EQ(values[kCount + 63], 64);
 }
 
 // Rows of the parts lie between each other.
 TEST(SharedPlaces, AreNotThoseOfPartsWithinRows) {
-    OnePiece piece;
-    const TensorId first = piece.negative(piece.reshaped(piece.x(), {2, kCount / 2}));
-    const TensorId joined = piece.joined({first, piece.doubled(first)}, 1);
-    const std::vector<float> values = piece.run(piece.negative(joined), size_t{2} * kCount);
+    OnePartition partition;
+    const TensorId first = partition.negative(partition.reshaped(partition.x(), {2, kCount / 2}));
+    const TensorId joined = partition.joined({first, partition.doubled(first)}, 1);
+    const std::vector<float> values = partition.run(partition.negative(joined), size_t{2} * kCount);
     EXPECT_EQ(values[0], 1);
     EXPECT_EQ(values[kCount / 2], 2);
     EXPECT_EQ(values[kCount], 1 + kCount / 2);
@@ -210,31 +213,34 @@ TEST(SharedPlaces, AreNotThoseOfPartsWithinRows) {
 }
 
 TEST(SharedPlaces, AreNotTheCallersMemory) {
-    OnePiece piece;
-    const TensorId joined = piece.joined({piece.x(), piece.negative(piece.x())});
-    const std::vector<float> values = piece.run(joined, size_t{2} * kCount);
+    OnePartition partition;
+    const TensorId joined = partition.joined({partition.x(), partition.negative(partition.x())});
+    const std::vector<float> values = partition.run(joined, size_t{2} * kCount);
     EXPECT_EQ(values[0], 1);
     EXPECT_EQ(values[kCount], -1);
     // Nothing is in an output's memory, which a client may change, before all of it is computed.
-    const TensorId other = piece.joined({piece.negative(piece.x()), piece.doubled(piece.x())});
-    EXPECT_EQ(piece.workspaceBytes(other), 3 * kBytes);  // with the first part, which nobody reads
-    EXPECT_EQ(piece.run(other, size_t{2} * kCount)[kCount], 2);
+    const TensorId other =
+            partition.joined({partition.negative(partition.x()), partition.doubled(partition.x())});
+    EXPECT_EQ(partition.workspaceBytes(other),
+              3 * kBytes);  // with the first part, which nobody reads
+    EXPECT_EQ(partition.run(other, size_t{2} * kCount)[kCount], 2);
 }
 
 // A part that is ready early would hold the memory of all of them while others need it.
 TEST(SharedPlaces, AreGivenUpWhereTheyTakeMoreMemory) {
-    OnePiece piece;
-    const TensorId early = piece.negative(piece.x());
-    const TensorId wide = piece.doubled(piece.joined({piece.x(), piece.x(), piece.x(), piece.x()}));
-    const TensorId small = addNode(piece.graph, Reduce{.function = Reduce::Function::MAX},
-                                   {wide, addConstant<int32_t>(piece.graph, int32({1}), {0})});
+    OnePartition partition;
+    const TensorId early = partition.negative(partition.x());
+    const TensorId wide = partition.doubled(
+            partition.joined({partition.x(), partition.x(), partition.x(), partition.x()}));
+    const TensorId small = addNode(partition.graph, Reduce{.function = Reduce::Function::MAX},
+                                   {wide, addConstant<int32_t>(partition.graph, int32({1}), {0})});
     const TensorId late =
-            addNode(piece.graph, Tile(),
-                    {small, addConstant<int32_t>(piece.graph, int32({1}), {3 * kCount})});
-    const TensorId output = piece.negative(piece.joined({early, late}));
+            addNode(partition.graph, Tile(),
+                    {small, addConstant<int32_t>(partition.graph, int32({1}), {3 * kCount})});
+    const TensorId output = partition.negative(partition.joined({early, late}));
     // Both wide tensors at once, and the early one; not the joined one, too.
-    EXPECT_LE(piece.workspaceBytes(output), 9 * kBytes);
-    const std::vector<float> values = piece.run(output, size_t{4} * kCount);
+    EXPECT_LE(partition.workspaceBytes(output), 9 * kBytes);
+    const std::vector<float> values = partition.run(output, size_t{4} * kCount);
     EXPECT_EQ(values[0], 1);
     EXPECT_EQ(values[kCount], -2.0F * kCount);
 }
@@ -242,18 +248,19 @@ TEST(SharedPlaces, AreGivenUpWhereTheyTakeMoreMemory) {
 // ---- Outputs in the place of inputs
 // ---------------------------------------------------------------
 
-// The places in the piece with this output, where each step of two inputs may replace the first.
+// The places in the partition with this output, where each step of two inputs may replace the
+// first.
 class Replaced {
   public:
-    Replaced(OnePiece& piece, TensorId output) {
-        piece.graph.setOutputs({output});
-        Piece whole = {.nodes = {}, .inputs = {piece.x()}, .outputs = {output}};
-        for (NodeId node = 0; node < piece.graph.nodes().size(); ++node) {
+    Replaced(OnePartition& partition, TensorId output) {
+        partition.graph.setOutputs({output});
+        Partition whole = {.nodes = {}, .inputs = {partition.x()}, .outputs = {output}};
+        for (NodeId node = 0; node < partition.graph.nodes().size(); ++node) {
             whole.nodes.push_back(node);
         }
-        mLayout = layOut(std::make_shared<Graph>(piece.graph), whole).value();
+        mLayout = layOut(std::make_shared<Graph>(partition.graph), whole).value();
         for (const LocalTensor& tensor : mLayout.tensors) {
-            TensorType type = piece.graph.tensor(tensor.id).type;
+            TensorType type = partition.graph.tensor(tensor.id).type;
             type.shape = {kCount};
             mTypes.push_back(type);
         }
@@ -277,18 +284,18 @@ class Replaced {
         return static_cast<LocalId>(found - mLayout.tensors.begin());
     }
 
-    PieceLayout mLayout;
+    PartitionLayout mLayout;
     std::vector<TensorType> mTypes;
     std::vector<std::optional<size_t>> mReplaceable;
 };
 
 TEST(ReplacedPlaces, AreThoseOfInputsThatNobodyReadsAgain) {
-    OnePiece piece;
-    const TensorId a = piece.negative(piece.x());
-    const TensorId b = piece.negative(a);
-    const TensorId sum = addSum(piece.graph, a, b);
-    const TensorId next = addSum(piece.graph, sum, b);
-    Replaced replaced(piece, piece.negative(next));
+    OnePartition partition;
+    const TensorId a = partition.negative(partition.x());
+    const TensorId b = partition.negative(a);
+    const TensorId sum = addSum(partition.graph, a, b);
+    const TensorId next = addSum(partition.graph, sum, b);
+    Replaced replaced(partition, partition.negative(next));
     EXPECT_TRUE(replaced.replaces(sum, a));
     EXPECT_TRUE(replaced.replaces(next, a));
     EXPECT_FALSE(replaced.replaces(next, b));
@@ -298,32 +305,32 @@ TEST(ReplacedPlaces, AreThoseOfInputsThatNobodyReadsAgain) {
 }
 
 TEST(ReplacedPlaces, AreNotThoseOfInputsThatAreReadLater) {
-    OnePiece piece;
-    const TensorId a = piece.negative(piece.x());
-    const TensorId sum = addSum(piece.graph, a, piece.negative(a));
-    const TensorId output = addSum(piece.graph, sum, piece.negative(a));
-    Replaced replaced(piece, piece.negative(output));
+    OnePartition partition;
+    const TensorId a = partition.negative(partition.x());
+    const TensorId sum = addSum(partition.graph, a, partition.negative(a));
+    const TensorId output = addSum(partition.graph, sum, partition.negative(a));
+    Replaced replaced(partition, partition.negative(output));
     EXPECT_FALSE(replaced.replaces(sum, a));
     EXPECT_TRUE(replaced.replaces(output, sum));
 }
 
 // A reshaped tensor lies where the one that it is made of does.
 TEST(ReplacedPlaces, AreNotThoseOfWhatIsReadByAnotherName) {
-    OnePiece piece;
-    const TensorId a = piece.negative(piece.x());
-    const TensorId reshaped = piece.reshaped(a, {kCount});
-    const TensorId sum = addSum(piece.graph, reshaped, piece.x());
-    const TensorId output = addSum(piece.graph, sum, a);
-    EXPECT_FALSE(Replaced(piece, piece.negative(output)).replaces(sum, reshaped));
+    OnePartition partition;
+    const TensorId a = partition.negative(partition.x());
+    const TensorId reshaped = partition.reshaped(a, {kCount});
+    const TensorId sum = addSum(partition.graph, reshaped, partition.x());
+    const TensorId output = addSum(partition.graph, sum, a);
+    EXPECT_FALSE(Replaced(partition, partition.negative(output)).replaces(sum, reshaped));
 }
 
 TEST(ReplacedPlaces, AreNotThoseOfWhatAnotherInputReads) {
-    OnePiece piece;
-    const TensorId a = piece.negative(piece.x());
-    const TensorId twice = addSum(piece.graph, a, a);
-    EXPECT_FALSE(Replaced(piece, piece.negative(twice)).replaces(twice, a));
+    OnePartition partition;
+    const TensorId a = partition.negative(partition.x());
+    const TensorId twice = addSum(partition.graph, a, a);
+    EXPECT_FALSE(Replaced(partition, partition.negative(twice)).replaces(twice, a));
 
-    OnePiece other;
+    OnePartition other;
     const TensorId b = other.negative(other.x());
     const TensorId reshaped = other.reshaped(b, {kCount});
     const TensorId both = addSum(other.graph, reshaped, b);
@@ -331,12 +338,12 @@ TEST(ReplacedPlaces, AreNotThoseOfWhatAnotherInputReads) {
 }
 
 TEST(ReplacedPlaces, AreNotTheCallersMemory) {
-    OnePiece piece;
-    const TensorId sum = addSum(piece.graph, piece.x(), piece.negative(piece.x()));
-    const TensorId a = piece.negative(sum);
-    const TensorId output = addSum(piece.graph, a, sum);
-    Replaced replaced(piece, output);
-    EXPECT_FALSE(replaced.replaces(sum, piece.x()));
+    OnePartition partition;
+    const TensorId sum = addSum(partition.graph, partition.x(), partition.negative(partition.x()));
+    const TensorId a = partition.negative(sum);
+    const TensorId output = addSum(partition.graph, a, sum);
+    Replaced replaced(partition, output);
+    EXPECT_FALSE(replaced.replaces(sum, partition.x()));
     EXPECT_FALSE(replaced.replaces(output, a));
 }
 

@@ -26,7 +26,7 @@ class Stations : public testing::Test {
   protected:
     Stations() {
         mFake.onCompile = [this](const CompileArguments&) { return passed("compile"); };
-        mFake.onFinish = [this](const PieceResources& resources) {
+        mFake.onFinish = [this](const PartitionResources& resources) {
             mStore.assign(resources.constants.begin(), resources.constants.end());
             expectOurs(resources);
             return passed("finish");
@@ -34,11 +34,11 @@ class Stations : public testing::Test {
         mFake.onSpecialize = [this](std::span<const TensorType* const>) {
             return passed("specialize");
         };
-        mFake.onMakeState =
-                [this](const PieceResources& resources) -> Result<std::unique_ptr<PieceState>> {
+        mFake.onMakeState = [this](const PartitionResources& resources)
+                -> Result<std::unique_ptr<PartitionState>> {
             expectOurs(resources);
             HALYARD_RETURN_IF_ERROR(passed("makeState"));
-            return std::unique_ptr<PieceState>();
+            return std::unique_ptr<PartitionState>();
         };
         mFake.onRun = [this](const RunArguments& arguments) {
             EXPECT_EQ(arguments.deviceMemory, mDeviceMemory);
@@ -46,15 +46,15 @@ class Stations : public testing::Test {
         };
     }
 
-    // The whole way; at the first failure, what it says. No piece goes to another backend.
+    // The whole way; at the first failure, what it says. No partition goes to another backend.
     Status pass(Graph graph) {
         HALYARD_ASSIGN_OR_RETURN(AnalyzedGraph analyzed,
                                  analyze(std::move(graph), mBackends, mMemory));
-        HALYARD_ASSIGN_OR_RETURN(
-                const std::shared_ptr<const Program> program,
-                Program::build(
-                        std::move(analyzed), mBackends,
-                        {.memory = mMemory, .deviceMemory = mDeviceMemory, .movesPieces = false}));
+        HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const Program> program,
+                                 Program::build(std::move(analyzed), mBackends,
+                                                {.memory = mMemory,
+                                                 .deviceMemory = mDeviceMemory,
+                                                 .movesPartitions = false}));
         HALYARD_ASSIGN_OR_RETURN(Execution execution, Execution::create(program));
         const Floats x(2);
         Floats y(2);
@@ -84,7 +84,7 @@ class Stations : public testing::Test {
         mPassed.push_back(station);
         return station == mFailing ? unsupported("its " + station + " is out of order") : Status();
     }
-    void expectOurs(const PieceResources& resources) const {
+    void expectOurs(const PartitionResources& resources) const {
         EXPECT_EQ(resources.memory, mMemory);
         EXPECT_EQ(resources.deviceMemory, mDeviceMemory);
     }
@@ -114,7 +114,7 @@ TEST_F(Stations, FailWithTheirOwnWordsAndKeepNothing) {
     }
 }
 
-TEST_F(Stations, OfPiecesInsideControlFlowComeAtTheSameTimes) {
+TEST_F(Stations, OfPartitionsInsideControlFlowComeAtTheSameTimes) {
     const auto inside = [] {
         Graph graph;
         const TensorId x = graph.addTensor(float32({2}));

@@ -65,7 +65,7 @@ TEST_F(Steering, InputThatNobodyElseWritesIsReadInPlace) {
 }
 
 TEST_F(Steering, GraphOutputThatIsReadAgainIsWrittenElsewhereFirst) {
-    // The shape passes through a copy, which is a graph output, into the piece behind it.
+    // The shape passes through a copy, which is a graph output, into the partition behind it.
     FakeBackend copies("Copies", {NodeKind::Activate});
     FakeBackend reshapes("Reshapes", {NodeKind::Reshape});
     const void* written = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run stops between its pieces, inside them, and while it copies what the caller bound.
+// A run stops between its partitions, inside them, and while it copies what the caller bound.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace {
 constexpr int32_t kMany = 1 << 21;
 constexpr size_t kMegabytes = 8;
 
-TEST(Stopping, TakesPlaceBetweenTwoPieces) {
+TEST(Stopping, TakesPlaceBetweenTwoPartitions) {
     std::atomic<bool> cancelled = false;
     int runs = 0;
     FakeBackend activates{"Activates", {NodeKind::Activate}};
@@ -48,8 +48,8 @@ TEST(Stopping, TakesPlaceBetweenTwoPieces) {
     const std::vector<OutputBinding> outputs = {bindOutput(out)};
     const Status status = execution.run(inputs, outputs, {.cancelled = &cancelled}, nullptr);
     EXPECT_EQ(status.code(), StatusCode::UNAVAILABLE);
-    EXPECT_EQ(status.message(), "cancelled before piece 1 of 2") << "whatever the backend asks";
-    EXPECT_EQ(runs, 0) << "the piece behind the one that ran last";
+    EXPECT_EQ(status.message(), "cancelled before partition 1 of 2") << "whatever the backend asks";
+    EXPECT_EQ(runs, 0) << "the partition behind the one that ran last";
     activates.onRun = nullptr;
     activates.computesNothing = false;
     cancelled = false;
@@ -57,7 +57,7 @@ TEST(Stopping, TakesPlaceBetweenTwoPieces) {
     EXPECT_EQ(runs, 1);
 }
 
-TEST(Stopping, TakesPlaceBetweenTwoNodesOfAPiece) {
+TEST(Stopping, TakesPlaceBetweenTwoNodesOfAPartition) {
     const std::unique_ptr<const Backend> ref = makeCpuRef();
     constexpr size_t kNodes = 50;
     Graph graph;

@@ -16,7 +16,7 @@ constexpr size_t kMostBytes = std::numeric_limits<size_t>::max();
 
 // Of steps without tensors between them.
 Result<WorkspacePlan> planOf(const std::vector<KernelBytes>& bytes, size_t threads) {
-    PieceLayout layout;
+    PartitionLayout layout;
     layout.steps.resize(bytes.size());
     return planWorkspace(layout, {}, std::vector<bool>(bytes.size(), false), bytes, threads);
 }

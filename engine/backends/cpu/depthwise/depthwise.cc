@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/products/weights.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/elements.h"
 

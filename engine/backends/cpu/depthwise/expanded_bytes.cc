@@ -7,10 +7,10 @@
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/expanded_depthwise.h"
 #include "engine/backends/cpu/depthwise/expanded_kernel.h"
-#include "engine/backends/cpu/products/product_definition.h"
-#include "engine/backends/cpu/products/quantized_weights.h"
-#include "engine/backends/cpu/products/tile_product.h"
-#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/gemm/product_definition.h"
+#include "engine/backends/cpu/gemm/quantized_weights.h"
+#include "engine/backends/cpu/gemm/tile_product.h"
+#include "engine/backends/cpu/gemm/weights.h"
 #include "engine/numerics/activation_range.h"
 
 namespace halyard::engine::cpu {

@@ -6,8 +6,8 @@
 
 #include "engine/backends/cpu/depthwise/expanded_picture.h"
 #include "engine/backends/cpu/elementwise/byte_types.h"
-#include "engine/backends/cpu/products/product_definition.h"
-#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/gemm/product_definition.h"
+#include "engine/backends/cpu/gemm/weights.h"
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::cpu {

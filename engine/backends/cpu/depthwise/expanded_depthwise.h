@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "engine/backends/cpu/depthwise/expanded_picture.h"
-#include "engine/backends/cpu/products/tile_matmul.h"
+#include "engine/backends/cpu/gemm/tile_matmul.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"

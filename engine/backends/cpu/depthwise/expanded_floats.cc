@@ -7,9 +7,9 @@
 
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/expanded_depthwise.h"
-#include "engine/backends/cpu/products/product_definition.h"
-#include "engine/backends/cpu/products/weight_prefetch.h"
-#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/gemm/product_definition.h"
+#include "engine/backends/cpu/gemm/weight_prefetch.h"
+#include "engine/backends/cpu/gemm/weights.h"
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::cpu {

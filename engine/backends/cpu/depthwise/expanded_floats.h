@@ -11,7 +11,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/expanded_kernel.h"
 #include "engine/backends/cpu/depthwise/expanded_picture.h"
-#include "engine/backends/cpu/products/float_matmul.h"
+#include "engine/backends/cpu/gemm/float_matmul.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
 #include "engine/numerics/activation_range.h"

@@ -11,8 +11,8 @@
 
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/expanded_picture.h"
-#include "engine/backends/cpu/products/epilogue.h"
-#include "engine/backends/cpu/products/product_definition.h"
+#include "engine/backends/cpu/gemm/epilogue.h"
+#include "engine/backends/cpu/gemm/product_definition.h"
 #include "engine/backends/cpu/unit_kernel.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"

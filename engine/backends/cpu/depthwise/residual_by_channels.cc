@@ -9,10 +9,10 @@
 #include <variant>
 
 #include "engine/backends/cpu/depthwise/expanded_floats.h"
+#include "engine/backends/cpu/gemm/panel_columns.h"
+#include "engine/backends/cpu/gemm/product_definition.h"
+#include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/memory_parts.h"
-#include "engine/backends/cpu/products/panel_columns.h"
-#include "engine/backends/cpu/products/product_definition.h"
-#include "engine/backends/cpu/products/weights.h"
 #include "engine/backends/cpu/unit_kernel.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
@@ -24,8 +24,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr ptrdiff_t kRuns[] = {0};
 // Multiply-adds of a thread's channels, at most: some milliseconds.
 constexpr int64_t kMostOperations = int64_t{1} << 26;
-// The result is finished in so many pieces for each share.
-constexpr int64_t kPiecesPerShare = 2;
+// The result is finished in so many partitions for each share.
+constexpr int64_t kPartitionsPerShare = 2;
 
 // The channels between, one share a thread: whole panels.
 struct ChannelShares {
@@ -142,11 +142,12 @@ class ShapedResidualByChannels final : public ShapedKernel {
                         compute(call, share, call.memoryOf(worker), parts + share * length());
                     }
                 }));
-        const int64_t pieces = shares.count * kPiecesPerShare;
-        return call.inParallel(
-                pieces, length() / pieces, [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                    finish(call, pixels() * begin / pieces, pixels() * end / pieces, parts);
-                });
+        const int64_t partitions = shares.count * kPartitionsPerShare;
+        return call.inParallel(partitions, length() / partitions,
+                               [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                                   finish(call, pixels() * begin / partitions,
+                                          pixels() * end / partitions, parts);
+                               });
     }
 
   private:

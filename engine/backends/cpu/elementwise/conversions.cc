@@ -11,8 +11,8 @@
 #include <limits>
 
 #include "engine/backends/cpu/chunks.h"
+#include "engine/backends/cpu/data_movement/strided_copy.h"
 #include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/moving/strided_copy.h"
 #include "engine/backends/cpu/plain_kernel.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_CONVERSIONS_CC_

@@ -10,11 +10,11 @@
 #include <string>
 #include <utility>
 
+#include "engine/backends/cpu/gemm/float_matmul.h"
+#include "engine/backends/cpu/gemm/row_product.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
-#include "engine/backends/cpu/products/float_matmul.h"
-#include "engine/backends/cpu/products/row_product.h"
 #include "engine/backends/cpu/recurrent/lstm_cell.h"
 #include "engine/backends/cpu/recurrent/lstm_definition.h"
 #include "engine/graph/lstm_gates.h"

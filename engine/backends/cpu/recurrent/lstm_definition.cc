@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/cpu/products/bfloat_weights.h"
-#include "engine/backends/cpu/products/float_matmul.h"
-#include "engine/backends/cpu/products/panel_columns.h"
-#include "engine/backends/cpu/products/weights.h"
+#include "engine/backends/cpu/gemm/bfloat_weights.h"
+#include "engine/backends/cpu/gemm/float_matmul.h"
+#include "engine/backends/cpu/gemm/panel_columns.h"
+#include "engine/backends/cpu/gemm/weights.h"
 #include "engine/graph/lstm_gates.h"
 #include "engine/numerics/elements.h"
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "engine/backends/cpu/gemm/quantized_columns.h"
+#include "engine/backends/cpu/gemm/row_product.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
-#include "engine/backends/cpu/products/quantized_columns.h"
-#include "engine/backends/cpu/products/row_product.h"
 #include "engine/backends/cpu/recurrent/quantized_lstm_cell.h"
 
 namespace halyard::engine::cpu {

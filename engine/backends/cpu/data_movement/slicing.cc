@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts of a tensor, and tensors with something around them.
+
+#include <array>
+#include <cstdint>
+
+#include "engine/backends/cpu/data_movement/filling.h"
+#include "engine/backends/cpu/data_movement/strided_copy.h"
+#include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/graph/steering_input.h"
+#include "engine/numerics/index_walk.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+Status copySlice(KernelCall& call, const SliceRanges& ranges, InstructionSet set) {
+    const Shape& x = call.input(0).shape();
+    const Strides strides = stridesOf(x);
+    Shape extents = x;  // with the axes that go, which have one element
+    int64_t origin = 0;
+    for (size_t axis = 0; axis < x.rank(); ++axis) {
+        extents[axis] = ranges[axis].extent;
+        origin += ranges[axis].begin * strides[axis];
+    }
+    if (countOf(extents) == 0) {
+        return {};
+    }
+    const Strides dense = stridesOf(extents);
+    StridedCopy copy;
+    for (size_t axis = 0; axis < x.rank(); ++axis) {
+        copy.addAxis(extents[axis], ranges[axis].stride * strides[axis], dense[axis]);
+    }
+    const size_t size = elementSize(call.output(0).type->type);
+    return copy.run(call, size, call.input(0).as<std::byte>() + origin * static_cast<int64_t>(size),
+                    call.output(0).data, set);
+}
+
+// What lies around x: the value, or the real 0.
+template <typename T>
+T paddingElement(const ConstTensorView& value, const TensorType& type) {
+    if (value.present()) {
+        return *value.as<T>();
+    }
+    return zeroElement<T>(type);
+}
+
+Status pad(KernelCall& call, InstructionSet set) {
+    const ConstTensorView& x = call.input(0);
+    const TensorView& output = call.output(0);
+    const size_t rank = output.shape().rank();
+    HALYARD_ASSIGN_OR_RETURN(const Paddings paddings, readPaddings(call.input(1), rank));
+    HALYARD_RETURN_IF_ERROR(withMovedElements(output.type->type, [&]<typename T>() -> Status {
+        return fillOutput(call, paddingElement<T>(call.input(2), *output.type));
+    }));
+    const Strides from = stridesOf(x.shape());
+    const Strides to = stridesOf(output.shape());
+    StridedCopy copy;
+    int64_t origin = 0;
+    for (size_t axis = 0; axis < rank; ++axis) {
+        origin += paddings[axis].before * to[axis];
+        copy.addAxis(x.shape()[axis], from[axis], to[axis]);
+    }
+    const size_t size = elementSize(output.type->type);
+    return copy.run(call, size, x.data,
+                    output.as<std::byte>() + origin * static_cast<int64_t>(size), set);
+}
+
+}  // namespace
+
+Status supports(const Slice& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
+    return {};
+}
+Result<std::unique_ptr<const StepKernel>> compile(const Slice& /*node*/,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    return plainKernel(arguments, {}, [set](KernelCall& call) -> Status {
+        const std::array<ConstTensorView, 3> inputs = {call.input(0), call.input(1), call.input(2)};
+        HALYARD_ASSIGN_OR_RETURN(const SliceRanges ranges, readSlice(inputs, inputs[0].shape()));
+        return copySlice(call, ranges, set);
+    });
+}
+
+Status supports(const StridedSlice& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
+    return {};
+}
+Result<std::unique_ptr<const StepKernel>> compile(const StridedSlice& node,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    return plainKernel(arguments, {}, [node, set](KernelCall& call) -> Status {
+        const std::array<ConstTensorView, 4> inputs = {call.input(0), call.input(1), call.input(2),
+                                                       call.input(3)};
+        HALYARD_ASSIGN_OR_RETURN(const SliceRanges ranges,
+                                 readStridedSlice(node, inputs, inputs[0].shape()));
+        return copySlice(call, ranges, set);
+    });
+}
+
+Status supports(const Pad& node, const Graph& graph, const Node& whole) {
+    if (node.mode != Pad::Mode::CONSTANT) {
+        return unsupported("pads with constants, not with mirrors");
+    }
+    if (isQuantized(inputType(graph, whole).type) && whole.inputs.size() > 2 &&
+        whole.inputs[2] != kNoTensor) {
+        return unsupported("pads quantised types with their zero point only");
+    }
+    return {};
+}
+Result<std::unique_ptr<const StepKernel>> compile(const Pad& /*node*/,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    return plainKernel(arguments, {}, [set](KernelCall& call) { return pad(call, set); });
+}
+
+}  // namespace halyard::engine::cpu

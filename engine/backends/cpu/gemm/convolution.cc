@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <optional>
+
+#include "engine/backends/cpu/gemm/product.h"
+#include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/gemm/winograd.h"
+#include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/reference/kernels.h"
+
+namespace halyard::engine::cpu {
+
+Status supports(const Conv2d& /*node*/, const Graph& graph, const Node& whole) {
+    return supportsSums(graph, whole);
+}
+
+Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    // Nothing is fused with such a node, unless another process has just changed the weights.
+    if (arguments.others.empty() && padsWhatIsNotFinite(arguments.graph, arguments.node)) {
+        return plainKernel(arguments, "reference",
+                           [node](KernelCall& call) { return ref::run(node, call); });
+    }
+    HALYARD_ASSIGN_OR_RETURN(const std::optional<int32_t> side, fastestWinograd(node, arguments));
+    if (side.has_value()) {
+        return compileWinograd(node, *side, arguments, set);
+    }
+    return compileProduct(
+            {.window = &node.window, .groups = node.groups, .activation = node.activation},
+            arguments, set);
+}
+
+Status supports(const FullyConnected& /*node*/, const Graph& graph, const Node& whole) {
+    return supportsSums(graph, whole);
+}
+
+Result<std::unique_ptr<const StepKernel>> compile(const FullyConnected& node,
+                                                  const KernelArguments& arguments,
+                                                  InstructionSet set) {
+    return compileProduct({.activation = node.activation}, arguments, set);
+}
+
+}  // namespace halyard::engine::cpu
