@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of pixels that become channels or batches, and back. A picture is seen with each blocked
-// axis split in two: the block's number and the place in the block.
+// Blocks of spatial positions that become channels or batches, and back. A feature map is seen with
+// each blocked axis split in two: the block's number and the place in the block.
 
 #include <algorithm>
 #include <array>
@@ -70,7 +70,7 @@ Status run(const SpaceToBatch& /*node*/, KernelCall& call) {
     const int64_t depth = in[3];
     return withMovedElements(output.type->type, [&]<typename T>() -> Status {
         HALYARD_RETURN_IF_ERROR(fillAll(call, zeroOf<T>(*output.type)));
-        // Every pixel of x has its place; the others keep the filling.
+        // Every spatial position of x has its place; the others keep the filling.
         const int64_t pixels = countOf(Shape(in.extents().first(3)));
         return call.forEach(pixels, 1, [&](int64_t pixel) {
             const int64_t batch = pixel / in[2] / in[1];

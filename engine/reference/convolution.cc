@@ -33,9 +33,9 @@ Extent reachedFrom(int64_t at, int64_t stride, int64_t filter, int64_t input) {
             .end = std::min(at / stride + 1, input)};
 }
 
-// One pixel of the output and where the filter lies for it.
+// One spatial position of the output and where the filter lies for it.
 struct Pixel {
-    int64_t index = 0;  // of the output pixel, counted over batches
+    int64_t index = 0;  // of the output spatial position, counted over batches
     int64_t batch = 0;
     int64_t top = 0;   // input row of the filter's first row
     int64_t left = 0;  // and column
@@ -43,7 +43,8 @@ struct Pixel {
     Extent columns;
 };
 
-// Calls body(pixel) for every pixel of the output; the body counts its operations.
+// Calls body(spatial position) for every spatial position of the output; the body counts its
+// operations.
 template <typename Body>
 Status forEachPixel(const Window2d& window, const ResolvedWindow& resolved, const Shape& x,
                     const Shape& filter, const Shape& output, KernelCall& call, Body body) {
@@ -129,8 +130,8 @@ Status run(const DepthwiseConv2d& node, KernelCall& call) {
     return withWeightedSum(call, node.activation, compute);
 }
 
-// Gathers, for each pixel of the output, what the input's pixels would scatter to it, so that each
-// sum is requantised once.
+// Gathers, for each spatial position of the output, what the input's spatial positions would
+// scatter to it, so that each sum is requantised once.
 Status run(const TransposeConv2d& node, KernelCall& call) {
     const Shape& x = call.input(0).shape();
     const Shape& filter = call.input(1).shape();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the largest score of a heatmap lies, to a part of a pixel.
+// Where the largest score of a heatmap lies, to a part of a spatial position.
 
 #include <algorithm>
 #include <array>
@@ -18,10 +18,10 @@
 namespace halyard::engine::ref {
 namespace {
 
-// The largest pixel and its neighbours, [row][column].
+// The largest spatial position and its neighbours, [row][column].
 using Neighbourhood = std::array<std::array<float, 3>, 3>;
 
-// A maximum between pixels, as seen from the largest of them.
+// A maximum between spatial positions, as seen from the largest of them.
 struct Peak {
     float x = 0.0F;
     float y = 0.0F;
@@ -30,8 +30,8 @@ struct Peak {
 
 // The peak of the quadratic surface that has the neighbourhood's first and second differences:
 // score(d) = s + g.d + d.H.d / 2 is largest where H.d = -g. NNAPI's own implementation looks for it
-// so in place of a bicubic upscaling, and takes the pixel itself where H is (nearly) singular:
-// `tolerance` is what its element type resolves.
+// so in place of a bicubic upscaling, and takes the spatial position itself where H is (nearly)
+// singular: `tolerance` is what its element type resolves.
 Peak peakOf(const Neighbourhood& s, float tolerance) {
     const float gx = (s[1][2] - s[1][0]) / 2;
     const float gy = (s[2][1] - s[0][1]) / 2;
@@ -92,7 +92,7 @@ Status run(const HeatmapMaxKeypoint& /*node*/, KernelCall& call) {
                 }
             }
             const Peak peak = peakOf(neighbours, tolerance);
-            // The centre of the pixel, as a part of the region.
+            // The centre of the spatial position, as a part of the region.
             const auto partOf = [&](int64_t pixel, float distance) {
                 return (static_cast<float>(pixel) + distance + 0.5F) / static_cast<float>(size);
             };

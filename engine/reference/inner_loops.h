@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops behind one element of the output: products that are summed, pixels under a window. They
-// may be as long as a client likes, so they count their operations as KernelCall's loops do; mostly
-// they are short, so they are inlined whole, and short ones ask nothing inside.
+// The loops behind one element of the output: products that are summed, spatial positions under a
+// window. They may be as long as a client likes, so they count their operations as KernelCall's
+// loops do; mostly they are short, so they are inlined whole, and short ones ask nothing inside.
 
 #pragma once
 
@@ -32,9 +32,10 @@ struct Extent {
     int64_t count() const { return std::max<int64_t>(end - first, 0); }
 };
 
-// Calls body(row, column, begin, end) for every pixel of the window, row by row, with its elements
-// [begin, end); these are [0, depth) at once, or in several calls where a window is so large that
-// the checkpoint has to be asked inside. Counts as many operations as there are elements, and one.
+// Calls body(row, column, begin, end) for every spatial position of the window, row by row, with
+// its elements [begin, end); these are [0, depth) at once, or in several calls where a window is so
+// large that the checkpoint has to be asked inside. Counts as many operations as there are
+// elements, and one.
 template <typename Body>
 [[gnu::always_inline]] inline Status forEachTap(KernelCall& call, const Extent& rows,
                                                 const Extent& columns, int64_t depth, Body body) {

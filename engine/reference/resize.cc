@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of another size.
+// Feature maps of another size.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,8 +16,9 @@ namespace {
 
 using Axis = ResizedAxis;
 
-// Calls body(row, column, to, from) for every pixel of the output, which counts the operations for
-// its channels: those begin at `to` in the output, and at from(row, column) for a pixel of x.
+// Calls body(row, column, to, from) for every spatial position of the output, which counts the
+// operations for its channels: those begin at `to` in the output, and at from(row, column) for a
+// spatial position of x.
 template <typename Body>
 Status forEachPixel(KernelCall& call, Body body) {
     const Shape& x = call.input(0).shape();

@@ -38,7 +38,7 @@ def node(label: str = "operation 0 (CONV_2D)", median: float = 1.5) -> runs.Node
         type="QUANT8_ASYMM",
         backend="CpuAcc",
         piece=0,
-        kernel="acc::product_int8",
+        kernel="acc::gemm_int8",
         median_ms=median,
         share=0.6,
         bytes=1000,
@@ -139,7 +139,7 @@ def run(
                 node="Conv2d",
                 backend="CpuAcc",
                 piece=0,
-                kernel="acc::product_int8",
+                kernel="acc::gemm_int8",
                 refusals={"GpuAcc": "is not there"},
             )
         ],

@@ -7,10 +7,10 @@
 #include <utility>
 #include <variant>
 
-#include "engine/backends/cpu/depthwise/expanded_depthwise.h"
+#include "engine/backends/cpu/depthwise/fused_mbconv.h"
+#include "engine/backends/cpu/depthwise/fused_pointwise_depthwise.h"
 #include "engine/backends/cpu/depthwise/inverted_residual.h"
-#include "engine/backends/cpu/depthwise/residual_by_channels.h"
-#include "engine/backends/cpu/gemm/scaled_product.h"
+#include "engine/backends/cpu/gemm/se_scaled_conv.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/plan/partition_readers.h"
 
@@ -53,11 +53,11 @@ std::optional<FusedStep> blockFrom(const Graph& graph, const Partition& partitio
     const std::optional<size_t> projection =
             depthwise.has_value() ? after(*depthwise) : std::nullopt;
     if (!projection.has_value() ||
-        !paysAsOne(graph,
-                   {.expansion = graph.node(partition.nodes[expansion]),
-                    .depthwise = graph.node(partition.nodes[*depthwise]),
-                    .projection = graph.node(partition.nodes[*projection])},
-                   set)) {
+        !isProfitableAsOne(graph,
+                           {.expansion = graph.node(partition.nodes[expansion]),
+                            .depthwise = graph.node(partition.nodes[*depthwise]),
+                            .projection = graph.node(partition.nodes[*projection])},
+                           set)) {
         return std::nullopt;
     }
     return FusedStep{.nodes = {expansion, *depthwise, *projection},
@@ -80,27 +80,28 @@ std::optional<FusedStep> expandedFrom(const Graph& graph, const Partition& parti
         nodes.push_back(*next);
         next = after(*next);
     }
-    if (!next.has_value() || !paysByChannels(graph,
-                                             {.expansion = graph.node(partition.nodes[expansion]),
-                                              .depthwise = graph.node(partition.nodes[*next])},
-                                             set, threads)) {
+    if (!next.has_value() ||
+        !isProfitableByChannels(graph,
+                                {.expansion = graph.node(partition.nodes[expansion]),
+                                 .depthwise = graph.node(partition.nodes[*next])},
+                                set, threads)) {
         return std::nullopt;
     }
     nodes.push_back(*next);
     const std::optional<size_t> projection = after(*next);
     if (projection.has_value() &&
-        paysWithProjection(graph,
-                           {.expansion = graph.node(partition.nodes[expansion]),
-                            .depthwise = graph.node(partition.nodes[*next])},
-                           graph.node(partition.nodes[*projection]), set, threads)) {
+        isProfitableWithProjection(graph,
+                                   {.expansion = graph.node(partition.nodes[expansion]),
+                                    .depthwise = graph.node(partition.nodes[*next])},
+                                   graph.node(partition.nodes[*projection]), set, threads)) {
         nodes.push_back(*projection);
         return FusedStep{.nodes = std::move(nodes),
                          .compile = [set](const KernelArguments& arguments) {
-                             return compileResidualByChannels(arguments, set);
+                             return compileFusedMbconv(arguments, set);
                          }};
     }
     return FusedStep{.nodes = std::move(nodes), .compile = [set](const KernelArguments& arguments) {
-                         return compileExpandedDepthwise(arguments, set);
+                         return compileFusedPointwiseDepthwise(arguments, set);
                      }};
 }
 
@@ -111,13 +112,13 @@ std::optional<FusedStep> scaledFrom(const Graph& graph, const Partition& partiti
     const Node& node = graph.node(partition.nodes[multiplication]);
     const std::optional<size_t> next = readers.onlyReader(node.outputs[0]);
     // An expansion is better off in its block.
-    if (!next.has_value() || !isScaledProduct(graph, node, graph.node(partition.nodes[*next])) ||
+    if (!next.has_value() || !isSeScaledConv(graph, node, graph.node(partition.nodes[*next])) ||
         blockFrom(graph, partition, readers, *next, set).has_value()) {
         return std::nullopt;
     }
     return FusedStep{.nodes = {multiplication, *next},
                      .compile = [set](const KernelArguments& arguments) {
-                         return compileScaledProduct(arguments, set);
+                         return compileSeScaledConv(arguments, set);
                      }};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of rows that lie in one set of the first cache, which have tiles of fewer rows.
+// Products of rows that lie in one set of the L1d, which have tiles of fewer rows.
 
 #include "engine/backends/cpu/gemm/cache_sets.h"
 
@@ -55,7 +55,7 @@ void expectAgree(const Layer& layer) {
 }
 
 TEST(CacheSets, TakeHalfOfATileOfFarTooManyRows) {
-    constexpr cpu::FirstCache kOfEight = {.setBytes = 4096, .lines = 8};
+    constexpr cpu::L1dCache kOfEight = {.setBytes = 4096, .lines = 8};
     EXPECT_EQ(cpu::rowsThatFitCache(14, 4096, kOfEight), 7);
     EXPECT_EQ(cpu::rowsThatFitCache(14, 3 * 4096, kOfEight), 7);
     EXPECT_EQ(cpu::rowsThatFitCache(14, 2048, kOfEight), 14);
@@ -66,7 +66,7 @@ TEST(CacheSets, TakeHalfOfATileOfFarTooManyRows) {
 }
 
 TEST(CacheSets, AreThoseOfACache) {
-    const cpu::FirstCache& cache = cpu::firstCache();
+    const cpu::L1dCache& cache = cpu::l1dCache();
 #if defined(__x86_64__)
     if (cache.lines == 0) {
         GTEST_SKIP() << "the processor tells nothing of its caches";
@@ -91,7 +91,7 @@ TEST(CacheSets, FullyConnectedLayersOfRowsInOneAreTheReferences) {
     }
 }
 
-// Lines of seven pixels, which tiles otherwise take two at a time.
+// Lines of seven spatial positions, which tiles otherwise take two at a time.
 TEST(CacheSets, ConvolutionsOfPixelsInOneAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());

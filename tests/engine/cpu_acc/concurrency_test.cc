@@ -45,9 +45,9 @@ TensorType bytes(Shape shape, float scale, int32_t zeroPoint) {
 // convolution, sum and softmax.
 Graph networkOf(RandomValues& random) {
     Graph graph;
-    const Shape picture = {1, kUnknownDimension, kUnknownDimension, kChannels};
+    const Shape featureMap = {1, kUnknownDimension, kUnknownDimension, kChannels};
     const Window2d window = {.padding = PaddingScheme::SAME};
-    const TensorId x = graph.addTensor(float32(picture));
+    const TensorId x = graph.addTensor(float32(featureMap));
     const auto floats = [&](Shape shape, int32_t count) {
         return addConstant(graph, float32(shape),
                            randomElements<float>(random, static_cast<size_t>(count), 100, 0.002F));

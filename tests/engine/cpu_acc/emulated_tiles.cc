@@ -4,8 +4,8 @@
 #define HWY_TARGET_INCLUDE "tests/engine/cpu_acc/emulated_tiles.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
-#include "engine/backends/cpu/gemm/split_matmul-inl.h"
-#include "engine/backends/cpu/gemm/tile_matmul-inl.h"
+#include "engine/backends/cpu/gemm/amx_int8_gemm-inl.h"
+#include "engine/backends/cpu/gemm/bf16_split_gemm-inl.h"
 #include "tests/engine/cpu_acc/emulated_tiles.h"
 #include "tests/engine/cpu_acc/tile_unit.h"
 
@@ -44,10 +44,10 @@ struct EmulatedTiles {
 
 }  // namespace
 
-const TileMatmul* emulatedTileForm() {
+const AmxInt8Gemm* emulatedTileForm() {
     return tileForm<EmulatedTiles>();
 }
-const SplitMatmul* emulatedSplitForm() {
+const Bf16SplitGemm* emulatedSplitForm() {
     return splitForm<EmulatedTiles>();
 }
 
@@ -58,10 +58,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace halyard::engine::cpu {
 
-const TileMatmul& emulatedTileMatmul(InstructionSet set) {
+const AmxInt8Gemm& emulatedAmxInt8Gemm(InstructionSet set) {
     return *HALYARD_CPU_CHOOSE(set, emulatedTileForm)();
 }
-const SplitMatmul& emulatedSplitMatmul(InstructionSet set) {
+const Bf16SplitGemm& emulatedBf16SplitGemm(InstructionSet set) {
     return *HALYARD_CPU_CHOOSE(set, emulatedSplitForm)();
 }
 

@@ -277,44 +277,45 @@ INSTANTIATE_TEST_SUITE_P(, Epilogues,
 struct ScaledOptions {
     bool scalesFirst = false;  // the multiplication's first input
     bool adds = false;         // something to the result
-    bool readTwice = false;    // the scaled picture, by another node as well
+    bool readTwice = false;    // the scaled feature map, by another node as well
     bool oneForAll = false;    // the same scales for each batch
     bool relaxed = false;
     int32_t filter = 1;
 };
 
-// A picture, scaled channel by channel, and a convolution of it.
+// A feature map, scaled channel by channel, and a convolution of it.
 Model scaledProduct(RandomValues& random, const ScaledOptions& options) {
     Model model;
     const int32_t depth = random.integer(1, 70);
     const int32_t channels = random.integer(1, 70);
-    const Shape picture = {2, random.integer(1, 20), random.integer(1, 20), depth};
+    const Shape featureMap = {2, random.integer(1, 20), random.integer(1, 20), depth};
     const auto floats = [](const Shape& shape) { return typeOf(DataType::FLOAT32, shape); };
     const auto constant = [&](const Shape& shape) {
         const Values values = random.values(floats(shape));
         return model.graph.addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
                 .value();
     };
-    const TensorId x = model.addInput(random.values(floats(picture)));
+    const TensorId x = model.addInput(random.values(floats(featureMap)));
     const TensorId scales =
             model.addInput(random.values(floats({options.oneForAll ? 1 : 2, 1, 1, depth})));
     std::vector<TensorId> inputs = {x, scales};
-    const TensorId scaled = model.addNode(
-            Binary{.function = Binary::Function::MUL},
-            options.scalesFirst ? std::vector{scales, x} : std::vector{x, scales}, floats(picture));
+    const TensorId scaled =
+            model.addNode(Binary{.function = Binary::Function::MUL},
+                          options.scalesFirst ? std::vector{scales, x} : std::vector{x, scales},
+                          floats(featureMap));
     TensorId result = model.addNode(
             Conv2d{.window = {.padding = PaddingScheme::SAME}, .activation = Activation::RELU},
             {scaled, constant({channels, options.filter, options.filter, depth}),
              constant({channels})},
             floats({}));
     if (options.adds) {
-        const Shape shape = {picture[0], picture[1], picture[2], channels};
+        const Shape shape = {featureMap[0], featureMap[1], featureMap[2], channels};
         inputs.push_back(model.addInput(random.values(floats(shape))));
         result = model.addNode(Binary(), {inputs.back(), result}, floats(shape));
     }
     std::vector<TensorId> outputs = {result};
     if (options.readTwice) {
-        outputs.push_back(model.addNode(Activate(), {scaled}, floats(picture)));
+        outputs.push_back(model.addNode(Activate(), {scaled}, floats(featureMap)));
     }
     model.finish(inputs, outputs);
     model.graph.setRelaxedFloat(options.relaxed);
@@ -332,7 +333,7 @@ void expectScaled(const Model& model, size_t nodes) {
     expectSameAsReference(model, model.inputs.size() == 3 ? (nodes == 0 ? 2 : nodes) : 0);
 }
 
-TEST(ScaledProducts, AreComputedAsOne) {
+TEST(SeScaledConvs, AreComputedAsOne) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (int round = 0; round < 8 && !testing::Test::HasFailure(); ++round) {
@@ -343,7 +344,7 @@ TEST(ScaledProducts, AreComputedAsOne) {
     }
 }
 
-TEST(ScaledProducts, StayApartWhereTheyAreNot) {
+TEST(SeScaledConvs, StayApartWhereTheyAreNot) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     expectScaled(scaledProduct(random, {.readTwice = true}), 0);
@@ -357,8 +358,8 @@ TEST(EpiloguesOfWinograd, AddAndActivateTiles) {
     SCOPED_TRACE(random.seedText());
     Model model;
     // Tiles pass the edge, and columns are of two chunks and a part.
-    const Shape picture = {2, 33, 31, 40};
-    const TensorType type = typeOf(DataType::FLOAT32, picture);
+    const Shape featureMap = {2, 33, 31, 40};
+    const TensorType type = typeOf(DataType::FLOAT32, featureMap);
     const TensorId x = model.addInput(random.values(type));
     const TensorId addend = model.addInput(random.values(type));
     const auto constant = [&](Shape shape) {

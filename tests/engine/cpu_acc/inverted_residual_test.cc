@@ -22,10 +22,10 @@ using ref_test::Values;
 struct BlockOptions {
     enum class Residual { NONE, OWN_INPUT, OTHER };
     Residual residual = Residual::NONE;
-    bool widerExpansion = false;  // by more than one pixel
+    bool widerExpansion = false;  // by more than one spatial position
     bool unknownShape = false;
-    bool readTwice = false;    // the expanded picture is
-    bool showsMiddle = false;  // the filtered picture is an output of the model
+    bool readTwice = false;    // the expanded feature map is
+    bool showsMiddle = false;  // the filtered feature map is an output of the model
 };
 
 Model randomBlock(RandomValues& random, const BlockOptions& options) {

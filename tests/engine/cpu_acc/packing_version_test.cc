@@ -56,7 +56,7 @@ void add(Graph& graph, NodeDescriptor descriptor, std::vector<TensorId> inputs, 
 Graph packingGraph() {
     Graph graph;
     const TensorId x = graph.addTensor(float32({2, 6}));
-    const TensorId picture = graph.addTensor(float32({1, 5, 5, 6}));
+    const TensorId featureMap = graph.addTensor(float32({1, 5, 5, 6}));
     const TensorType bytes = bytesOf({2, 6}, 0.5F, 3);
     const TensorType bytePicture = bytesOf({1, 5, 5, 6}, 0.5F, 3);
     const TensorId y = graph.addTensor(bytes);
@@ -74,7 +74,7 @@ Graph packingGraph() {
             float32({}));
     }
     add(graph, DepthwiseConv2d(),
-        {picture, addCounting<float>(graph, float32({1, 3, 3, 6})),
+        {featureMap, addCounting<float>(graph, float32({1, 3, 3, 6})),
          addCounting<float>(graph, float32({6}))},
         float32({}));
     add(graph, FullyConnected(),
@@ -85,7 +85,8 @@ Graph packingGraph() {
         {otherPicture, addCounting<uint8_t>(graph, bytesOf({1, 3, 3, 6}, 0.25F, 5)),
          addCounting<int32_t>(graph, narrowBias)},
         bytes);
-    // Channels that share a vector with those of neighbouring pixels, where a set does that.
+    // Channels that share a vector with those of neighbouring spatial positions, where a set does
+    // that.
     const TensorType narrow = bytesOf({1, 5, 5, 24}, 0.5F, 3);
     const TensorId narrowPicture = graph.addTensor(narrow);
     TensorType weights = bytesOf({1, 3, 3, 24}, 0.25F, 128);
@@ -95,7 +96,7 @@ Graph packingGraph() {
         {narrowPicture, addCounting<uint8_t>(graph, weights),
          addCounting<int32_t>(graph, sharedBias)},
         narrow);
-    graph.setInputs({x, picture, y, otherPicture, narrowPicture});
+    graph.setInputs({x, featureMap, y, otherPicture, narrowPicture});
     return graph;
 }
 

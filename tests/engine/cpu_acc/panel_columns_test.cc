@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/cpu/gemm/float_matmul.h"
-#include "engine/backends/cpu/gemm/product_definition.h"
+#include "engine/backends/cpu/gemm/conv_gemm_definition.h"
+#include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/half.h"
 #include "tests/engine/reference/random_values.h"
@@ -39,7 +39,7 @@ void forEachPanel(Check check) {
     ref_test::RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const InstructionSet set : cpu::availableInstructionSets()) {
-        const int64_t lanes = cpu::floatMatmul(set).lanes;
+        const int64_t lanes = cpu::floatGemm(set).lanes;
         for (const int64_t depth : {1, 3, 15, 16, 17, 37, 64}) {
             for (const int64_t count : {int64_t{1}, lanes / 2 + 1, lanes}) {
                 for (const int64_t gap : {0, 5}) {
@@ -86,7 +86,7 @@ TEST(PanelColumns, MayBeBfloats) {
 }
 
 TEST(PanelChannels, EndWithTheirGroup) {
-    const cpu::ProductFilter filter = {.channels = 20, .groups = 2};
+    const cpu::ConvGemmFilter filter = {.channels = 20, .groups = 2};
     const auto channels = [&](int64_t panel) {
         const cpu::PanelChannels of = cpu::panelChannels(filter, 8, panel);
         return std::pair(of.first, of.count);

@@ -29,7 +29,8 @@ std::vector<float> randomFloats(RandomValues& random, size_t count, float most =
     return values;
 }
 
-// A convolution with 3x3 windows that keeps the picture's size and channels, and about its values.
+// A convolution with 3x3 windows that keeps the feature map's size and channels, and about its
+// values.
 TensorId addConvolution(Graph& graph, RandomValues& random, TensorId x, int32_t channels) {
     const auto count = static_cast<size_t>(channels);
     const TensorId filter = addConstant(graph, float32({channels, 3, 3, channels}),
@@ -84,8 +85,8 @@ TEST(PartitionsOnCpuAcc, FindWorkspaceForShapesThatDataTells) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({144 * kChannels}));
     const TensorId shape = graph.addTensor(int32({4}));
-    const TensorId picture = addNode(graph, Reshape(), {x, shape});
-    const TensorId result = addConvolution(graph, random, picture, kChannels);
+    const TensorId featureMap = addNode(graph, Reshape(), {x, shape});
+    const TensorId result = addConvolution(graph, random, featureMap, kChannels);
     graph.setInputs({x, shape});
     graph.setOutputs({result});
     const std::vector<float> input = randomFloats(random, size_t{144} * kChannels);

@@ -133,7 +133,7 @@ TEST(WeightedSumsOfFloats, OfShortLinesAreTheReferences) {
     }
 }
 
-// Pictures of which much is edge; the tallest is cut, and so are 150 channels.
+// Feature maps of which much is edge; the tallest is cut, and so are 150 channels.
 TEST(WeightedSumsOfFloats, OfSmallPicturesAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -160,7 +160,8 @@ TEST(WeightedSumsOfFloats, OfSmallPicturesAreTheReferences) {
     }
 }
 
-// Filters whose columns are kept from pixel to pixel, of vectors that pixels share or not.
+// Filters whose columns are kept from spatial position to spatial position, of vectors that spatial
+// positions share or not.
 TEST(WeightedSumsOfBytes, OfFewAndManyChannelsAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -220,7 +221,7 @@ TEST(WeightedSumsOfManyWeights, AreTheReferencesForFewRows) {
     }
 }
 
-// One row, and more weights for one thread than its second cache keeps, of floats and of bfloat16.
+// One row, and more weights for one thread than its L2 keeps, of floats and of bfloat16.
 TEST(WeightedSumsOfManyWeights, AreTheReferencesForOneRow) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());

@@ -35,7 +35,7 @@ using ref_test::RandomValues;
 using ref_test::typeOf;
 using ref_test::Values;
 
-// Runs convolutions with transforms for squares of `side` pixels, small ones, too.
+// Runs convolutions with transforms for squares of `side` spatial positions, small ones, too.
 class Forced final : public Backend {
   public:
     Forced(int32_t side, InstructionSet set) : mSide(side), mSet(set) {}
@@ -77,7 +77,7 @@ WinogradLayer randomLayer(RandomValues& random, const Shape& x, int32_t columns)
 }
 
 WinogradLayer randomLayer(RandomValues& random) {
-    // Ragged vectors, tiles of the product and tiles of the picture.
+    // Ragged vectors, tiles of the product and tiles of the feature map.
     const int32_t columns = random.integer(1, random.coin() ? 40 : 100);
     WinogradLayer layer =
             randomLayer(random,
@@ -304,7 +304,7 @@ TEST(Winograd, PassesOnWhatIsNotFiniteAsTheReferenceDoes) {
             WinogradLayer layer = randomLayer(random, {1, 11, 10, 5}, 21);
             layer.node.activation = activation;
             auto* const x = reinterpret_cast<float*>(layer.x.bytes.data());
-            // Of neighbouring pixels, so that differences of them overflow.
+            // Of neighbouring spatial positions, so that differences of them overflow.
             x[(2 * 10 + 3) * 5 + 1] = special;
             x[(3 * 10 + 5) * 5 + 1] = -special;
             x[(10 * 10 + 9) * 5 + 4] = special;
@@ -358,7 +358,8 @@ TEST(WinogradChoice, IsTakenWhereItSaves) {
         const WinogradLayer layer = randomLayer(random, {1, extent, extent, channels}, channels);
         EXPECT_TRUE(isWinograd(layer)) << kernelOf(layer);
     }
-    // Few channels: transforms would take what the products save. Few pixels: filters would.
+    // Few channels: transforms would take what the products save. Few spatial positions: filters
+    // would.
     EXPECT_FALSE(isWinograd(randomLayer(random, {1, 56, 56, 8}, 64)));
     EXPECT_FALSE(isWinograd(randomLayer(random, {1, 56, 56, 64}, 8)));
     EXPECT_FALSE(isWinograd(randomLayer(random, {1, 3, 3, 64}, 64)));
@@ -395,7 +396,7 @@ TEST(WinogradChoice, LeavesOutWhatTransformsAreNotFor) {
     other = good;
     other.weights = random.values(typeOf(DataType::FLOAT32, {64, 3, 5, 64}));
     EXPECT_FALSE(isWinograd(other));
-    // The batch may be unknown, as there is one picture at least.
+    // The batch may be unknown, as there is one feature map at least.
     for (const size_t axis : {0, 1, 2}) {
         other = good;
         other.axesAtRunTime = {axis};

@@ -91,8 +91,8 @@ Status batchToSpace(KernelCall& call, InstructionSet set) {
                      {strides[0], strides[1], block[1] * batches, strides[2], batches, 1}, set);
 }
 
-// Along one axis of a picture, the pixels that come to lie at one place of each block: every so
-// many of x.
+// Along one axis of a feature map, the spatial positions that come to lie at one place of each
+// block: every so many of x.
 struct BlockPlace {
     BlockPlace(int64_t padding, int64_t place, int64_t block, int64_t extent)
         : from(((place - padding) % block + block) % block),
@@ -104,7 +104,7 @@ struct BlockPlace {
     int64_t count;
 };
 
-// The pixels that lie in the padding get the real 0 first.
+// The spatial positions that lie in the padding get the real 0 first.
 Status spaceToBatch(KernelCall& call, InstructionSet set) {
     const ConstTensorView& x = call.input(0);
     const TensorView& output = call.output(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of another size, all channels of a pixel side by side.
+// Feature maps of another size, all channels of a spatial position side by side.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/data_movement/resize.cc"
@@ -21,7 +21,7 @@
 #define HALYARD_ENGINE_BACKENDS_CPU_RESIZE_CC_
 namespace halyard::engine::cpu {
 
-// One pixel of the output, and the four of x that it lies between.
+// One spatial position of the output, and the four of x that it lies between.
 struct MixedPixel {
     const void* topLeft = nullptr;
     const void* topRight = nullptr;
@@ -106,7 +106,7 @@ constexpr int64_t kColumns = 64;
 constexpr int64_t kRows = 8;
 constexpr int64_t kChannels = 1024;  // and so many channels of each
 
-// What the pixels of one tile have in common.
+// What the spatial positions of one tile have in common.
 struct ResizeTile {
     int64_t batch = 0;
     int64_t row = 0, rows = 0;

@@ -34,7 +34,7 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
                 mTaps, mMemory.add(static_cast<size_t>(definition.taps()), sizeof(const uint8_t*)));
         if (mLines.multiplier() > 1) {
             HALYARD_ASSIGN_OR_RETURN(
-                    mStrip,
+                    mPaddedTile,
                     mMemory.add(static_cast<size_t>(definition.filterH * mLines.widenedLine()), 1));
         }
         setUnits(mLines.units(), mLines.unitOperations());
@@ -50,7 +50,7 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
         line.window = mLines.windowOf(unit, first);
         line.x = call.input(0).as<uint8_t>() + first;
         if (mLines.multiplier() > 1) {
-            auto* strip = reinterpret_cast<uint8_t*>(memory + mStrip);
+            auto* strip = reinterpret_cast<uint8_t*>(memory + mPaddedTile);
             mLines.widen(line.x, strip, line.window, [](uint8_t value) { return value; });
             line.x = strip;
         }
@@ -79,7 +79,7 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
     size_t mChannels = 0;
     size_t mPaddingLine = 0;
     size_t mTaps = 0;
-    size_t mStrip = 0;
+    size_t mPaddedTile = 0;
 };
 
 // The panels of depthwise_line.h.

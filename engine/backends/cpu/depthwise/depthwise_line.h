@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One line of a depthwise convolution's output, or some pixels of it.
+// One line of a depthwise convolution's output, or some spatial positions of it.
 //
 // Weights are packed as [channel block][bias, then each tap][lane], taps line by line, with zeros
 // behind the last channel.
@@ -30,7 +30,8 @@ struct DepthwiseWindow {
     int64_t channels = 1;
 };
 
-// The pixels to compute whose windows lie on the input from their first column to their last.
+// The spatial positions to compute whose windows lie on the input from their first column to their
+// last.
 struct InnerPixels {
     int64_t first = 0, end = 0;
 };
@@ -52,7 +53,7 @@ struct FloatDepthwiseLine {
     // how long the ring is.
     int64_t wrapRow = std::numeric_limits<int64_t>::max();
     ptrdiff_t wrapLength = 0;
-    ptrdiff_t xPixel = 0;  // elements from a pixel to the next
+    ptrdiff_t xPixel = 0;  // elements from a spatial position to the next
     const float* panels = nullptr;
     float* y = nullptr;
     ptrdiff_t yPixel = 0;
@@ -67,18 +68,21 @@ struct FloatDepthwisePatch {
     int64_t side = 3;  // of the filter: 3 or 5
     int64_t strideH = 1, strideW = 1;
     int64_t inputH = 1, inputW = 1;
-    int64_t top = 0, left = 0;  // of the first window in the picture; below 0 in the padding
+    int64_t top = 0, left = 0;  // of the first window in the feature map; below 0 in the padding
     int64_t lines = 1, outputW = 1;
-    int64_t channels = 1;  // of the picture; of a copy that is there, those to compute
+    int64_t channels = 1;  // of the feature map; of a copy that is there, those to compute
     int64_t firstBlock = 0, endBlock = 1;
-    const float* x = nullptr;  // the picture
+    const float* x = nullptr;  // the feature map
     const float* panels = nullptr;
-    // As many vectors as there are pixels in the copy, aligned as one; or, where the copy is there
-    // already, [line][pixel][channels from the first block's on], each pixel whole vectors.
+    // As many vectors as there are spatial positions in the copy, aligned as one; or, where the
+    // copy is there already, [line][spatial position][channels from the first block's on], each
+    // spatial position whole vectors.
     float* copy = nullptr;
-    ptrdiff_t copyPixel = 0;  // of a copy that is there: elements from a pixel to the next
-    float* y = nullptr;       // the first of the lines
-    ptrdiff_t yPixel = 0;     // elements from a pixel to the next; lines follow without a gap
+    ptrdiff_t copyPixel =
+            0;           // of a copy that is there: elements from a spatial position to the next
+    float* y = nullptr;  // the first of the lines
+    ptrdiff_t yPixel =
+            0;  // elements from a spatial position to the next; lines follow without a gap
     float low = 0.0F;
     float high = 0.0F;
 
@@ -104,7 +108,7 @@ struct QuantizedDepthwiseLine {
     // For what lies beside the input: as many bytes as there are channels, all of the zero point.
     const uint8_t* padding = nullptr;
     const uint8_t** taps = nullptr;  // room for one address per tap
-    ptrdiff_t xPixel = 0;            // bytes from a pixel to the next
+    ptrdiff_t xPixel = 0;            // bytes from a spatial position to the next
     uint8_t flip = 0;                // 0x80: x is signed
     const std::byte* panels = nullptr;
     bool blocksOverlap = true;  // as when they were packed
@@ -115,8 +119,8 @@ struct QuantizedDepthwiseLine {
     int32_t high = 0;
 };
 
-// Some channels, as many as a vector has lanes, or fewer. Then each pixel takes a part of the
-// vector, whose lanes are those of neighbouring pixels beside it.
+// Some channels, as many as a vector has lanes, or fewer. Then each spatial position takes a part
+// of the vector, whose lanes are those of neighbouring spatial positions beside it.
 struct DepthwiseBlock {
     int64_t channel = 0;   // the first one
     int64_t channels = 1;  // no more than the part's lanes
@@ -128,8 +132,9 @@ struct DepthwiseBlock {
 // be multiplied as unsigned bytes less `moved`, without its zero point.
 struct QuantizedDepthwise {
     int64_t lanes = 1;  // channels of a block
-    int64_t part = 1;   // fewest lanes of a pixel: as many as the block has, or a half, a quarter
-    int64_t group = 1;  // taps that are multiplied together
+    int64_t part = 1;  // fewest lanes of a spatial position: as many as the block has, or a half, a
+                       // quarter
+    int64_t group = 1;       // taps that are multiplied together
     bool byColumns = false;  // those of a group are of one column of the filter
     bool bytes = false;      // weights are signed bytes, otherwise 16 bits
     int32_t moved = 0;       // what is taken from unsigned bytes before they are multiplied
@@ -149,7 +154,7 @@ struct QuantizedDepthwise {
     }
     int64_t blocks(int64_t channels) const { return (channels + lanes - 1) / lanes; }
     // Where blocks overlap, the last one may have channels of the one before as well, so that a
-    // pixel has all of its part's lanes.
+    // spatial position has all of its part's lanes.
     DepthwiseBlock block(int64_t index, int64_t channels, bool overlap) const {
         const int64_t first = index * lanes;
         const int64_t left = channels - first;

@@ -37,7 +37,7 @@ class DepthwiseLines {
     static Result<DepthwiseLines> create(const DepthwiseDefinition& definition, const Shape& x,
                                          const Shape& output);
 
-    // The work is cut into pixels of lines.
+    // The work is cut into spatial positions of lines.
     int64_t units() const { return mCount * mUnitsPerLine; }
     int64_t unitOperations() const { return mUnitPixels * pixelOperations(); }
     int64_t lineOf(int64_t unit) const { return unit / mUnitsPerLine; }
@@ -108,7 +108,7 @@ Result<PackedConstant> packQuantizedDepthwise(InstructionSet set,
 const QuantizedDepthwise& quantizedDepthwiseOf(const KernelArguments& arguments,
                                                InstructionSet set);
 
-// Whether the windows of a node of floats may reach zeros around the picture: its weights are
+// Whether the windows of a node of floats may reach zeros around the feature map: its weights are
 // floats, all of them finite.
 Result<bool> mayPadDepthwise(const DepthwiseDefinition& definition,
                              const KernelArguments& arguments);

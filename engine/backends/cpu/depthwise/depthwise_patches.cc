@@ -11,7 +11,7 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// Of the copy: what stays in the first cache beside the weights and the results.
+// Of the copy: what stays in the L1d beside the weights and the results.
 constexpr int64_t kMostCopyBytes = int64_t{24} << 10;
 // Lines that are worth the copy, of which neighbouring patches share some.
 constexpr int64_t kFewestLines = 4;
@@ -93,7 +93,7 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
     }
     patches.mLanes = form.lanes;
     patches.mOutputH = output[1];
-    patches.mPictures = output[0];
+    patches.mFeatureMaps = output[0];
     // Threads share lines before channels: products before it and behind it do, too, and what
     // another thread has in its cache is slow to come.
     const auto threads = static_cast<int64_t>(definition.threads);
@@ -107,7 +107,7 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
                                    : threads * (definition.epilogue.empty() ? kUnitsPerThread
                                                                             : kUnitsWithEpilogue);
     const int64_t groups =
-            std::clamp(ceilDivide(wanted, patches.mPictures * patches.mLineGroups),
+            std::clamp(ceilDivide(wanted, patches.mFeatureMaps * patches.mLineGroups),
                        ceilDivide(patches.mAllBlocks, kMostBlocks), patches.mAllBlocks);
     patches.mBlocks = ceilDivide(patches.mAllBlocks, groups);
     patches.mBlockGroups = ceilDivide(patches.mAllBlocks, patches.mBlocks);
@@ -116,7 +116,7 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
 
 DepthwisePatches::Place DepthwisePatches::placeOf(int64_t unit) const {
     const int64_t group = unit / mBlockGroups;
-    return {.picture = group / mLineGroups,
+    return {.featureMap = group / mLineGroups,
             .line = group % mLineGroups * mPatch.lines,
             .block = unit % mBlockGroups * mBlocks};
 }

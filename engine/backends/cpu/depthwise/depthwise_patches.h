@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depthwise convolutions of floats over pictures that are small next to their filter, of which much
-// is edge: a block of channels at a time, copied with its padding.
+// Depthwise convolutions of floats over feature maps that are small next to their filter, of which
+// much is edge: a block of channels at a time, copied with its padding.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace halyard::engine::cpu {
 
-// How the work is cut: into lines of a picture, and blocks of its channels.
+// How the work is cut: into lines of a feature map, and blocks of its channels.
 class DepthwisePatches {
   public:
     // Nothing where lines one by one are better, or the node is another one than there are kernels
@@ -27,7 +27,7 @@ class DepthwisePatches {
                                                           const FloatDepthwise& form,
                                                           const Shape& x, const Shape& output);
 
-    int64_t units() const { return mPictures * mLineGroups * mBlockGroups; }
+    int64_t units() const { return mFeatureMaps * mLineGroups * mBlockGroups; }
     int64_t unitOperations() const {
         return mPatch.lines * mPatch.outputW * mPatch.side * mPatch.side * mBlocks * mLanes;
     }
@@ -42,14 +42,14 @@ class DepthwisePatches {
 
   private:
     struct Place {
-        int64_t picture, line, block;
+        int64_t featureMap, line, block;
     };
     Place placeOf(int64_t unit) const;
 
-    FloatDepthwisePatch mPatch;  // of full size, at the picture's beginning
+    FloatDepthwisePatch mPatch;  // of full size, at the feature map's beginning
     int64_t mLanes = 1;
     int64_t mOutputH = 1;
-    int64_t mPictures = 1, mLineGroups = 1;
+    int64_t mFeatureMaps = 1, mLineGroups = 1;
     int64_t mBlocks = 1, mAllBlocks = 1, mBlockGroups = 1;
 };
 

@@ -21,12 +21,12 @@ using Floats = hn::CappedTag<float, 16>;
 constexpr Floats kFloats;
 using FloatVector = hn::Vec<Floats>;
 
-// What is the same for all pixels of the line and one block of channels.
+// What is the same for all spatial positions of the line and one block of channels.
 struct Block {
     const FloatDepthwiseLine& line;
     const float* x;       // the block's first channel in the filter's row 0
     const float* panels;  // the bias, then the taps
-    float* y;             // the block's first channel in the first pixel
+    float* y;             // the block's first channel in the first spatial position
     size_t count;         // channels
 };
 
@@ -65,7 +65,7 @@ void computeSome(const Block& block, int64_t begin, int64_t end) {
     }
 }
 
-// Weights that stay in registers while pixels go by.
+// Weights that stay in registers while spatial positions go by.
 template <int kSide>
 struct Filter {
     FloatVector bias;
@@ -148,7 +148,8 @@ void compute(const FloatDepthwiseLine& line) {
     }
 }
 
-// The part of the picture that the windows reach, one vector a pixel, with zeros around it.
+// The part of the feature map that the windows reach, one vector a spatial position, with zeros
+// around it.
 void copyBlock(const FloatDepthwisePatch& patch, const float* x, size_t count) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
     const int64_t width = patch.copyW();

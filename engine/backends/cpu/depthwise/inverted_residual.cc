@@ -12,9 +12,9 @@
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/gemm/cache_sets.h"
+#include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/epilogue.h"
-#include "engine/backends/cpu/gemm/float_matmul.h"
-#include "engine/backends/cpu/gemm/product_definition.h"
+#include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/unit_kernel.h"
@@ -24,20 +24,20 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// An expanded picture of fewer bytes stays in a core's second cache as it is, and a ring of more
+// An expanded feature map of fewer bytes stays in a core's L2 as it is, and a ring of more
 // bytes, with the lines computed from it, does not.
-constexpr int64_t kFewestExpandedBytes = int64_t{512} << 10;
+constexpr int64_t kFewestFusedPointwiseDepthwiseBytes = int64_t{512} << 10;
 constexpr int64_t kMostRingBytes = int64_t{640} << 10;
 // Pixels of the output that a pass computes, at least: so many rows share the weights of a product
-// that come from the second cache.
+// that come from L2.
 constexpr int64_t kPassPixels = 56;
 constexpr int64_t kFewestPassLines = 2;
-// Multiply-adds that a line of the expanded picture takes, at most.
+// Multiply-adds that a line of the expanded feature map takes, at most.
 constexpr int64_t kMostLineOperations = int64_t{1} << 24;
 
 // How many neighbouring channels lie together in the ring: whole tiles of the product if the
 // channels can be cut into such, otherwise whole vectors. 0: not even that.
-int64_t blockOf(const FloatMatmul& form, int64_t channels) {
+int64_t blockOf(const FloatGemm& form, int64_t channels) {
     for (int64_t block = form.tileLanes; block <= 2 * form.tileLanes; block += form.tileLanes) {
         if (channels % block == 0) {
             return block;
@@ -54,9 +54,9 @@ int64_t blockOf(const FloatMatmul& form, int64_t channels) {
 // The extents of a block.
 struct Extents {
     int64_t batches = 1;
-    int64_t height = 1, width = 1;  // of the expanded picture
+    int64_t height = 1, width = 1;  // of the expanded feature map
     int64_t outputHeight = 1, outputWidth = 1;
-    int64_t depth = 1;     // elements of the input that one of the expanded picture is made of
+    int64_t depth = 1;     // elements of the input that one of the expanded feature map is made of
     int64_t expanded = 1;  // channels between
     int64_t channels = 1;  // of the output
     int64_t filter = 1;    // lines that a window has
@@ -64,7 +64,7 @@ struct Extents {
     int64_t block = 1;     // blockOf(expanded)
     int64_t threads = 1;
 
-    static Extents of(const FloatMatmul& form, const Shape& x, const Shape& middle,
+    static Extents of(const FloatGemm& form, const Shape& x, const Shape& middle,
                       const Shape& output, const Window2d& window, int64_t filter, int64_t depth,
                       size_t threads) {
         Extents e;
@@ -90,10 +90,10 @@ struct Extents {
         return std::min(std::max(fewest, (kPassPixels + outputWidth - 1) / outputWidth),
                         std::min(outputHeight, forThread));
     }
-    // Whether the first cache keeps what is expanded for one line of a block until it is filtered,
+    // Whether the L1d keeps what is expanded for one line of a block until it is filtered,
     // with an eighth of it for what else is read.
     bool lineStaysNear() const {
-        const FirstCache& cache = firstCache();
+        const L1dCache& cache = l1dCache();
         return filter * width * block * int64_t{sizeof(float)} <=
                cache.setBytes * cache.lines / 8 * 7;
     }
@@ -109,19 +109,19 @@ struct Extents {
     }
 };
 
-// Which lines of the expanded picture a thread's ring has.
+// Which lines of the expanded feature map a thread's ring has.
 struct RingContent {
     int64_t batch = -1;
     int64_t first = 0, end = 0;
 };
 
 struct Definition {
-    ProductDefinition expansion;
+    ConvGemmDefinition expansion;
     bool isPointwise = true;  // the expansion
     RealRange expansionRange;
     DepthwiseDefinition depthwise;
     RealRange depthwiseRange;
-    ProductDefinition projection;
+    ConvGemmDefinition projection;
     RealRange projectionRange;
     PackedConstant expansionPanels, depthwisePanels, projectionPanels;
     Epilogue epilogue;
@@ -130,7 +130,7 @@ struct Definition {
 
 class ShapedInvertedResidual final : public ShapedKernel {
   public:
-    ShapedInvertedResidual(const FloatMatmul& product, const FloatDepthwise& depthwise,
+    ShapedInvertedResidual(const FloatGemm& product, const FloatDepthwise& depthwise,
                            const Definition& definition, const Extents& extents,
                            const ResolvedWindow& window)
         : mProduct(product),
@@ -139,12 +139,12 @@ class ShapedInvertedResidual final : public ShapedKernel {
           mExtents(extents),
           mWindow(window) {}
 
-    // `plan`: how an expansion by more than one pixel reads the input.
-    Status create(std::optional<ProductPlan> plan) {
+    // `plan`: how an expansion by more than one spatial position reads the input.
+    Status create(std::optional<ConvGemmPlan> plan) {
         const Extents& e = mExtents;
         mPlan = std::move(plan);
-        if (mPlan.has_value() && mPlan->usesStrip()) {
-            HALYARD_ASSIGN_OR_RETURN(mStrip, mMemory.add(mPlan->stripLength(), sizeof(float)));
+        if (mPlan.has_value() && mPlan->usesPaddedTile()) {
+            HALYARD_ASSIGN_OR_RETURN(mPaddedTile, mMemory.add(mPlan->stripLength(), sizeof(float)));
         }
         HALYARD_ASSIGN_OR_RETURN(mContent, mMemory.add(1, sizeof(RingContent)));
         HALYARD_ASSIGN_OR_RETURN(mRing,
@@ -182,7 +182,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
         const int64_t batch = pass / e.passes();
         const int64_t line = pass % e.passes() * e.passLines();
         const int64_t lines = std::min(e.passLines(), e.outputHeight - line);
-        // Of the expanded picture, what the windows of these lines reach.
+        // Of the expanded feature map, what the windows of these lines reach.
         const int64_t top = line * e.stride - mWindow.top;
         const int64_t first = std::clamp<int64_t>(top, 0, e.height);
         const int64_t end =
@@ -213,8 +213,8 @@ class ShapedInvertedResidual final : public ShapedKernel {
                 middle);
     }
 
-    // Channels [first, last) of lines [begin, end) of the expanded picture, to where they belong in
-    // the ring.
+    // Channels [first, last) of lines [begin, end) of the expanded feature map, to where they
+    // belong in the ring.
     void expand(const KernelCall& call, int64_t batch, int64_t begin, int64_t end, int64_t first,
                 int64_t last, std::byte* memory) const {
         const Extents& e = mExtents;
@@ -238,15 +238,15 @@ class ShapedInvertedResidual final : public ShapedKernel {
                 block.runLength = e.depth;
             } else {
                 block.lines = std::min(block.lines, mPlan->linesPerUnit());
-                const ProductUnit unit = {.batch = batch,
-                                          .line = line,
-                                          .lines = block.lines,
-                                          .rows = e.width,
-                                          .columns = e.expanded};
+                const GemmWorkItem unit = {.batch = batch,
+                                           .line = line,
+                                           .lines = block.lines,
+                                           .rows = e.width,
+                                           .columns = e.expanded};
                 block.a = x + mPlan->inputOffset(unit);
-                if (mPlan->usesStrip()) {
-                    auto* const strip = reinterpret_cast<float*>(memory + mStrip);
-                    mPlan->fillStrip(unit, x, strip, 0.0F, [](float value) { return value; });
+                if (mPlan->usesPaddedTile()) {
+                    auto* const strip = reinterpret_cast<float*>(memory + mPaddedTile);
+                    mPlan->fillPaddedTile(unit, x, strip, 0.0F, [](float value) { return value; });
                     block.a = strip;
                 }
                 block.aLine = mPlan->aLine();
@@ -264,8 +264,8 @@ class ShapedInvertedResidual final : public ShapedKernel {
         }
     }
 
-    // Channels [first, last) of one line of the filtered picture, whose windows begin at line `top`
-    // of the expanded one.
+    // Channels [first, last) of one line of the filtered feature map, whose windows begin at line
+    // `top` of the expanded one.
     void filter(const KernelCall& call, int64_t top, int64_t first, int64_t last, const float* ring,
                 float* to) const {
         const Extents& e = mExtents;
@@ -304,7 +304,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
         }
     }
 
-    // Some neighbouring pixels of the output.
+    // Some neighbouring spatial positions of the output.
     void project(const KernelCall& call, int64_t pixel, int64_t pixels, const float* from) const {
         const Extents& e = mExtents;
         FloatBlock block;
@@ -331,16 +331,16 @@ class ShapedInvertedResidual final : public ShapedKernel {
         return reinterpret_cast<const float*>(packed.in(call.constants()).data());
     }
 
-    const FloatMatmul& mProduct;
+    const FloatGemm& mProduct;
     const FloatDepthwise& mDepthwise;
     const Definition& mDefinition;  // of the kernel that made this one
     const Extents mExtents;
     const ResolvedWindow mWindow;
-    std::optional<ProductPlan> mPlan;
+    std::optional<ConvGemmPlan> mPlan;
     std::vector<ptrdiff_t> mPointwiseRuns;
     std::vector<ptrdiff_t> mProjectionRuns;
     MemoryParts mMemory;
-    size_t mStrip = 0;
+    size_t mPaddedTile = 0;
     size_t mContent = 0;
     size_t mRing = 0;
     size_t mPass = 0;
@@ -348,7 +348,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
 
 class InvertedResidualKernel final : public StepKernel {
   public:
-    InvertedResidualKernel(const FloatMatmul& product, const FloatDepthwise& depthwise,
+    InvertedResidualKernel(const FloatGemm& product, const FloatDepthwise& depthwise,
                            InstructionSet set, Definition definition)
         : mProduct(product),
           mDepthwise(depthwise),
@@ -372,13 +372,13 @@ class InvertedResidualKernel final : public StepKernel {
                               types.inside[0]->shape[2], static_cast<int32_t>(depthwise.filterH),
                               static_cast<int32_t>(depthwise.filterW)));
         const Shape& middle = types.inside[0]->shape;
-        const ProductDefinition& expansion = mDefinition.expansion;
-        std::optional<ProductPlan> plan;
+        const ConvGemmDefinition& expansion = mDefinition.expansion;
+        std::optional<ConvGemmPlan> plan;
         if (!mDefinition.isPointwise) {
-            HALYARD_ASSIGN_OR_RETURN(const ProductShape shape, expansion.shapeFor(x, middle));
+            HALYARD_ASSIGN_OR_RETURN(const GemmShape shape, expansion.shapeFor(x, middle));
             HALYARD_ASSIGN_OR_RETURN(
-                    plan, ProductPlan::create(shape, {.tileRows = mProduct.tileRows,
-                                                      .tileColumns = mProduct.tileLanes}));
+                    plan, ConvGemmPlan::create(shape, {.tileRows = mProduct.tileRows,
+                                                       .tileColumns = mProduct.tileLanes}));
         }
         auto kernel = std::make_shared<ShapedInvertedResidual>(
                 mProduct, mDepthwise, mDefinition,
@@ -389,7 +389,7 @@ class InvertedResidualKernel final : public StepKernel {
         return std::shared_ptr<const ShapedInvertedResidual>(std::move(kernel));
     }
 
-    const FloatMatmul& mProduct;
+    const FloatGemm& mProduct;
     const FloatDepthwise& mDepthwise;
     const Definition mDefinition;
     const std::string mName;
@@ -397,7 +397,7 @@ class InvertedResidualKernel final : public StepKernel {
 
 }  // namespace
 
-bool paysAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet set) {
+bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet set) {
     const auto typeOfInput = [&](const Node& node, size_t input) -> const TensorType& {
         return graph.tensor(node.inputs[input]).type;
     };
@@ -421,21 +421,21 @@ bool paysAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet
     const Shape& weights = typeOfInput(block.expansion, 1).shape;
     const int64_t depth = int64_t{weights[1]} * weights[2] * weights[3];
     const Extents e =
-            Extents::of(floatMatmul(set), x.shape, middle, output, window, filter[1], depth, 1);
+            Extents::of(floatGemm(set), x.shape, middle, output, window, filter[1], depth, 1);
     constexpr int64_t kBytes = sizeof(float);
-    // An expansion by more than one pixel takes a line at a time.
+    // An expansion by more than one spatial position takes a line at a time.
     if (e.width * depth * e.expanded > kMostLineOperations) {
         return false;
     }
     return e.block > 0 && e.height > 1 && e.outputHeight > 0 && e.outputWidth > 0 &&
-           e.height * e.ringLine() * kBytes >= kFewestExpandedBytes &&
+           e.height * e.ringLine() * kBytes >= kFewestFusedPointwiseDepthwiseBytes &&
            (e.ringLength() + e.passLength()) * kBytes <= kMostRingBytes;
 }
 
 Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelArguments& arguments,
                                                                   InstructionSet set) {
     const Graph& graph = arguments.graph;
-    const FloatMatmul& product = floatMatmul(set);
+    const FloatGemm& product = floatGemm(set);
     const FloatDepthwise& lines = floatDepthwise(set);
     const Node& middle = *arguments.others[0];
     const Node& last = *arguments.others[1];
@@ -443,27 +443,27 @@ Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelAr
     const auto& projection = *std::get_if<Conv2d>(&last.descriptor);
     Definition definition;
     definition.expansion =
-            productDefinition({.window = &expansion.window, .activation = expansion.activation},
-                              argumentsOf(arguments, arguments.node), 1);
+            convGemmDefinition({.window = &expansion.window, .activation = expansion.activation},
+                               argumentsOf(arguments, arguments.node), 1);
     definition.isPointwise =
             isPointwise(expansion, graph.tensor(arguments.node.inputs[1]).type.shape);
     definition.expansionRange = rangeOf(expansion.activation);
     definition.depthwise = depthwiseDefinition(argumentsOf(arguments, middle));
     definition.depthwiseRange = rangeOf(definition.depthwise.node.activation);
     definition.projection =
-            productDefinition({.window = &projection.window, .activation = projection.activation},
-                              argumentsOf(arguments, last), 1);
+            convGemmDefinition({.window = &projection.window, .activation = projection.activation},
+                               argumentsOf(arguments, last), 1);
     definition.projectionRange = rangeOf(projection.activation);
     definition.threads = arguments.threads;
     HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels,
-                             packFloatProduct(set, definition.expansion.filter,
-                                              argumentsOf(arguments, arguments.node)));
+                             packFloatConvGemm(set, definition.expansion.filter,
+                                               argumentsOf(arguments, arguments.node)));
     HALYARD_ASSIGN_OR_RETURN(
             definition.depthwisePanels,
             packFloatDepthwise(set, definition.depthwise, argumentsOf(arguments, middle)));
     HALYARD_ASSIGN_OR_RETURN(
             definition.projectionPanels,
-            packFloatProduct(set, definition.projection.filter, argumentsOf(arguments, last)));
+            packFloatConvGemm(set, definition.projection.filter, argumentsOf(arguments, last)));
     size_t inputs = 1;
     for (const Node* node : {&arguments.node, &middle, &last}) {
         arguments.packed.push_back(node->inputs[1]);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inverted residual blocks of floats: a convolution that gives a picture more channels (the
-// expansion, mostly by one pixel), a depthwise convolution of them, and one by one pixel that gives
-// fewer (the projection), with what may follow it in its store. The expanded picture is never there
-// as a whole: each thread computes some lines of it at a time into a ring that stays in the cache.
+// Inverted residual blocks of floats: a convolution that gives a feature map more channels (the
+// expansion, mostly by one spatial position), a depthwise convolution of them, and one by one
+// spatial position that gives fewer (the projection), with what may follow it in its store. The
+// expanded feature map is never there as a whole: each thread computes some lines of it at a time
+// into a ring that stays in the cache.
 
 #pragma once
 
@@ -24,7 +25,7 @@ struct InvertedResidual {
 };
 
 // Whether the nodes are a block that is faster as a whole.
-bool paysAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet set);
+bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet set);
 
 // Of arguments.node and the first two of arguments.others, for which it pays.
 Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelArguments& arguments,

@@ -165,7 +165,7 @@ struct DotTaps {
 };
 #endif
 
-// Where the taps of a pixel's window lie, beside the input those of the padding.
+// Where the taps of a spatial position's window lie, beside the input those of the padding.
 void findTaps(const QuantizedDepthwiseLine& line, int64_t pixel) {
     const DepthwiseWindow& window = line.window;
     const int64_t start = pixel * window.strideW - window.left;
@@ -201,7 +201,7 @@ void compute(const QuantizedDepthwiseLine& line) {
         }
     }
 #endif
-    // The pixel whose taps have been found, `shift` bytes further along the line.
+    // The spatial position whose taps have been found, `shift` bytes further along the line.
     const auto computePixel = [&](int64_t pixel, ptrdiff_t shift) {
         for (int64_t index = 0; index < blocks; ++index) {
             Taps::computePixel(line, line.panels + index * panelBytes,

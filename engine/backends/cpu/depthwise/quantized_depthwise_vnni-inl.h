@@ -3,9 +3,9 @@
 // 8-bit depthwise convolutions by vpdpbusd, which multiplies four bytes of each lane and adds them
 // to its sum, and of which Highway 1.0.3 does not know: for quantized_depthwise.cc.
 //
-// Vectors have 64 channels of a pixel, or 32 or 16 of two or four. Taps of one column of the filter
-// are brought together, four lines at a time: where windows overlap, the next pixel needs that of
-// its last columns alone.
+// Vectors have 64 channels of a spatial position, or 32 or 16 of two or four. Taps of one column of
+// the filter are brought together, four lines at a time: where windows overlap, the next spatial
+// position needs that of its last columns alone.
 
 // Read again for each instruction set.
 #if defined(HALYARD_ENGINE_BACKENDS_CPU_QUANTIZED_DEPTHWISE_VNNI_INL_H_) == \
@@ -77,7 +77,7 @@ struct VnniTaps {
         }
         HWY_INLINE const std::byte* weights() const { return mWeights; }
 
-        // As quantized_matmul.cc goes back to 8 bits.
+        // As quantized_gemm.cc goes back to 8 bits.
         HWY_INLINE __m512i bytesOf(const Lanes& sums) const {
             const __m512i low = _mm512_adds_epi16(
                     _mm512_packs_epi32(rounded(sums, 0), rounded(sums, 1)), mZeroPoint);
@@ -106,8 +106,8 @@ struct VnniTaps {
         __m512i mShift;
     };
 
-    // kPixels pixels beside each other in a vector, of up to kLanes / kPixels channels each, which
-    // lie far from each other in x and y. kWhole: of that many.
+    // kPixels spatial positions beside each other in a vector, of up to kLanes / kPixels channels
+    // each, which lie far from each other in x and y. kWhole: of that many.
     template <int kPixels, bool kWhole>
     class Beside {
       public:
@@ -170,16 +170,17 @@ struct VnniTaps {
         ptrdiff_t mYApart;
     };
 
-    // Some columns of the picture in the lines that a filter of kSide by kSide taps reads, one
+    // Some columns of the feature map in the lines that a filter of kSide by kSide taps reads, one
     // after another, with the padding beside it.
     template <int kSide, typename Pixels>
     class Columns {
       public:
-        // From the first column of the window of `pixel` on.
+        // From the first column of the window of `spatial position` on.
         HWY_INLINE Columns(const QuantizedDepthwiseLine& line, const Pixels& pixels,
                            int64_t channel, int64_t pixel)
             : mPixels(pixels),
-              // There are no more bytes of it than those of one pixel; others reach none.
+              // There are no more bytes of it than those of one spatial position; others reach
+              // none.
               mPadding(Pixels::kCount == 1 ? pixels.load(line.padding + channel)
                                            : _mm512_setzero_si512()),
               mColumn(pixel * line.window.strideW - line.window.left),
@@ -221,7 +222,8 @@ struct VnniTaps {
         ptrdiff_t mSteps[kSide];
     };
 
-    // So many pixels, whose windows lie kStride pixels apart, from `columns` on.
+    // So many spatial positions, whose windows lie kStride spatial positions apart, from `columns`
+    // on.
     template <int kStride, typename Pixels>
     static HWY_INLINE void computeThree(const Block& block, const Pixels& pixels,
                                         Columns<3, Pixels> columns, int64_t count, uint8_t* y,
@@ -268,7 +270,8 @@ struct VnniTaps {
         }
     }
 
-    // The same of five by five taps. Each column is added to the sums of the pixels that reach it.
+    // The same of five by five taps. Each column is added to the sums of the spatial positions that
+    // reach it.
     template <int kStride, typename Pixels>
     class Five {
       public:
@@ -281,8 +284,8 @@ struct VnniTaps {
               mY(y),
               mYStep(yStep) {}
 
-        // The first sums are those of the pixel that begins with the next column, the last ones
-        // those of the pixel that ends with it, and then of one that begins.
+        // The first sums are those of the spatial position that begins with the next column, the
+        // last ones those of the spatial position that ends with it, and then of one that begins.
         HWY_INLINE void run() {
             Lanes a = mBlock.biases();
             Lanes b = a;
@@ -321,7 +324,7 @@ struct VnniTaps {
             (addProducts(sums, last, std::exchange(weights, weights + 2 * kStride * kGroupBytes)),
              ...);
         }
-        // Whether another pixel ends after this one.
+        // Whether another spatial position ends after this one.
         HWY_INLINE bool end(Lanes& sums) {
             if (mDone++ >= kEarly) {
                 mPixels.store(mBlock.bytesOf(sums), mY);
@@ -348,14 +351,14 @@ struct VnniTaps {
         const Block& mBlock;
         const Pixels& mPixels;
         Columns<5, Pixels> mColumns;
-        const int64_t mAll;  // pixels, with the early ones
+        const int64_t mAll;  // spatial positions, with the early ones
         int64_t mDone = 0;
         uint8_t* mY;
         const ptrdiff_t mYStep;
     };
 
-    // Pixels [pixel, pixel + count), and as many that follow them for each place beside them in a
-    // vector.
+    // Pixels [spatial position, spatial position + count), and as many that follow them for each
+    // place beside them in a vector.
     template <int kSide, int kStride, int kPixels, bool kWhole>
     static void computeRow(const QuantizedDepthwiseLine& line, const std::byte* panel,
                            const DepthwiseBlock& at, int64_t pixel, int64_t count) {
@@ -388,7 +391,7 @@ struct VnniTaps {
             compute(line, panel, block, begin, window.endPixel - begin);
             return;
         }
-        // Padding is the same for all pixels beside each other.
+        // Padding is the same for all spatial positions beside each other.
         if (window.firstRow == 0 && window.endRow == window.filterH) {
             const InnerPixels inner = innerPixels(window);
             const int64_t each = (inner.end - inner.first) / beside;
@@ -404,7 +407,7 @@ struct VnniTaps {
     }
 
     // Computes a block of channels of a line. Null where the filter is none whose columns are kept
-    // for the next pixels.
+    // for the next spatial positions.
     using LineKernel = void (*)(const QuantizedDepthwiseLine& line, const std::byte* panel,
                                 const DepthwiseBlock& block);
     static LineKernel kernelOf(const DepthwiseWindow& window) {
@@ -424,7 +427,7 @@ struct VnniTaps {
         return nullptr;
     }
 
-    // One pixel, of which line.taps are, some bytes further.
+    // One spatial position, of which line.taps are, some bytes further.
     static void computePixel(const QuantizedDepthwiseLine& line, const std::byte* panel,
                              const DepthwiseBlock& at, ptrdiff_t shift, uint8_t* y) {
         const DepthwiseWindow& window = line.window;

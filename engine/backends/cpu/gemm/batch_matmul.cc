@@ -13,7 +13,7 @@
 #include "engine/backends/cpu/gemm/batch_matmul.h"
 
 #include "engine/backends/cpu/data_movement/strided_copy.h"
-#include "engine/backends/cpu/gemm/float_matmul.h"
+#include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
@@ -30,7 +30,7 @@ class ShapedBatchMatmul final : public ShapedKernel {
     ShapedBatchMatmul(const BatchMatmul& node, InstructionSet set, MatrixExtents extents)
         : mNode(node),
           mSet(set),
-          mForm(floatMatmul(set)),
+          mForm(floatGemm(set)),
           mExtents(std::move(extents)),
           mTileColumns(4 * mForm.tileLanes) {}
 
@@ -185,7 +185,7 @@ class ShapedBatchMatmul final : public ShapedKernel {
 
     const BatchMatmul mNode;
     const InstructionSet mSet;
-    const FloatMatmul& mForm;
+    const FloatGemm& mForm;
     const MatrixExtents mExtents;
     const int64_t mTileColumns;
     int64_t mMatrixLength = 0;  // floats of a packed matrix
@@ -250,7 +250,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const BatchMatmul& node,
     }
     return std::unique_ptr<const StepKernel>(std::make_unique<FloatBatchMatmul>(
             kernelName(arguments,
-                       std::string(floatMatmul(set).tile) + " " + std::string(toString(set))),
+                       std::string(floatGemm(set).tile) + " " + std::string(toString(set))),
             node, set));
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "engine/backends/cpu/gemm/product_definition.h"
+#include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/base/fields.h"
 #include "engine/base/half.h"
 #include "engine/plan/packing_recipe.h"
@@ -15,7 +15,7 @@ namespace halyard::engine::cpu {
 // Whether bfloat16 has each of the weights, bit for bit: then two bytes are all of one. Of most
 // weights one look is enough to see that it does not. Those that are packed away can't be seen.
 struct AreBfloat16 {
-    ProductFilter filter;
+    ConvGemmFilter filter;
     ConstantSource<float> weights;
 
     static constexpr std::string_view kName = "are bfloat16";

@@ -20,7 +20,7 @@ constexpr unsigned int bits(unsigned int value, int first, int count) {
     return value >> first & ((1U << count) - 1);
 }
 
-FirstCache askProcessor() {
+L1dCache askProcessor() {
     for (const unsigned int leaf : kLeaves) {
         for (unsigned int i = 0; i < kMostCaches; ++i) {
             unsigned int a = 0;
@@ -42,7 +42,7 @@ FirstCache askProcessor() {
 
 #else
 
-FirstCache askProcessor() {
+L1dCache askProcessor() {
     return {};
 }
 
@@ -50,8 +50,8 @@ FirstCache askProcessor() {
 
 }  // namespace
 
-const FirstCache& firstCache() {
-    static const FirstCache kCache = askProcessor();
+const L1dCache& l1dCache() {
+    static const L1dCache kCache = askProcessor();
     return kCache;
 }
 

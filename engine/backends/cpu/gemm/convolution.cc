@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "engine/backends/cpu/gemm/product.h"
+#include "engine/backends/cpu/gemm/conv_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/gemm/winograd.h"
 #include "engine/backends/cpu/kernels.h"
@@ -27,7 +27,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
     if (side.has_value()) {
         return compileWinograd(node, *side, arguments, set);
     }
-    return compileProduct(
+    return compileConvGemm(
             {.window = &node.window, .groups = node.groups, .activation = node.activation},
             arguments, set);
 }
@@ -39,7 +39,7 @@ Status supports(const FullyConnected& /*node*/, const Graph& graph, const Node& 
 Result<std::unique_ptr<const StepKernel>> compile(const FullyConnected& node,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
-    return compileProduct({.activation = node.activation}, arguments, set);
+    return compileConvGemm({.activation = node.activation}, arguments, set);
 }
 
 }  // namespace halyard::engine::cpu

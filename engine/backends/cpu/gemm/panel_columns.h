@@ -39,7 +39,7 @@ inline void fetchColumn(const void* from, int64_t bytes) {
 
 // Elements [begin, depth) of the columns, converted: element k of a column comes to
 // to[k * lanes + column], and zeros behind the last column. Some elements of each column at a time,
-// so that the lines that they go to are still in the first cache for the next column.
+// so that the lines that they go to are still in the L1d for the next column.
 template <typename T, typename To, typename Convert>
 void layColumns(const PanelColumns<T>& columns, int64_t begin, int64_t lanes, To* to,
                 Convert convert) {
@@ -60,10 +60,10 @@ void layColumns(const PanelColumns<T>& columns, int64_t begin, int64_t lanes, To
 }
 
 // All of them, as they are, by vectors where this processor has those of `set`; there are as many
-// lanes as floatMatmul(set) has.
+// lanes as floatGemm(set) has.
 void layFloats(const PanelColumns<float>& columns, InstructionSet set, int64_t lanes, float* to);
 
-// What a panel of floatMatmul(set) has behind its biases, which begins at `to`, as floats or as
+// What a panel of floatGemm(set) has behind its biases, which begins at `to`, as floats or as
 // bfloat16; `lanes` are the form's.
 template <typename T>
 void layPanel(const PanelColumns<T>& columns, bool bfloats, InstructionSet set, int64_t lanes,

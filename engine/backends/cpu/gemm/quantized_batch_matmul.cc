@@ -9,7 +9,7 @@
 
 #include "engine/backends/cpu/gemm/batch_matmul.h"
 #include "engine/backends/cpu/gemm/quantized_columns.h"
-#include "engine/backends/cpu/gemm/row_product.h"
+#include "engine/backends/cpu/gemm/row_gemm.h"
 #include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/recurrent/fixed_requantize.h"
@@ -23,7 +23,7 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
     ShapedQuantizedBatchMatmul(const BatchMatmul& node, InstructionSet set, const StepTypes& types,
                                MatrixExtents extents)
         : mNode(node),
-          mForm(quantizedMatmul(set)),
+          mForm(quantizedGemm(set)),
           mRequantize(fixedRequantize(set)),
           mBytes(ByteColumns::of(mForm, *types.inputs[0], *types.inputs[1])),
           mExtents(std::move(extents)),
@@ -173,7 +173,7 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
     }
 
     const BatchMatmul mNode;
-    const QuantizedMatmul& mForm;
+    const QuantizedGemm& mForm;
     const FixedRequantize mRequantize;
     const ByteColumns mBytes;
     const MatrixExtents mExtents;
@@ -225,7 +225,7 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedBatchMatmul(
         const BatchMatmul& node, const KernelArguments& arguments, InstructionSet set) {
     return std::unique_ptr<const StepKernel>(std::make_unique<QuantizedBatchMatmul>(
             kernelName(arguments,
-                       std::string(quantizedMatmul(set).tile) + " " + std::string(toString(set))),
+                       std::string(quantizedGemm(set).tile) + " " + std::string(toString(set))),
             node, set));
 }
 

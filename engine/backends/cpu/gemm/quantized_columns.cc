@@ -32,7 +32,7 @@ void packWord(const uint8_t* from, ptrdiff_t along, int64_t count, uint32_t flip
 }
 
 // Whole groups of four bytes, as words: of columns that lie in one partition, or beside each other.
-void packWords(const QuantizedMatmul& form, const ByteZeros& zeros, const ByteMatrix& matrix,
+void packWords(const QuantizedGemm& form, const ByteZeros& zeros, const ByteMatrix& matrix,
                std::byte* panel) {
     auto* const biases = reinterpret_cast<int32_t*>(panel);
     std::byte* const weights = panel + form.lanes * (sizeof(int32_t) + sizeof(float));
@@ -84,7 +84,7 @@ void packWords(const QuantizedMatmul& form, const ByteZeros& zeros, const ByteMa
 
 }  // namespace
 
-void packColumn(const QuantizedMatmul& form, const ByteColumns& bytes,
+void packColumn(const QuantizedGemm& form, const ByteColumns& bytes,
                 std::span<const ColumnPart> parts, int32_t bias, std::byte* panel, int64_t lane) {
     auto* const biases = reinterpret_cast<int32_t*>(panel);
     auto* const multipliers = reinterpret_cast<float*>(biases + form.lanes);
@@ -128,7 +128,7 @@ void packColumn(const QuantizedMatmul& form, const ByteColumns& bytes,
     biases[lane] = static_cast<int32_t>(start);
 }
 
-void packPanel(const QuantizedMatmul& form, const ByteColumns& bytes, const ByteMatrix& matrix,
+void packPanel(const QuantizedGemm& form, const ByteColumns& bytes, const ByteMatrix& matrix,
                std::byte* panel) {
     if (form.bytes && form.depthGroup == kWord && (matrix.along == 1 || matrix.across == 1)) {
         packWords(form, bytes.zeros, matrix, panel);
@@ -142,7 +142,7 @@ void packPanel(const QuantizedMatmul& form, const ByteColumns& bytes, const Byte
     }
 }
 
-void fillRow(const QuantizedMatmul& form, const ByteColumns& bytes, const uint8_t* from,
+void fillRow(const QuantizedGemm& form, const ByteColumns& bytes, const uint8_t* from,
              int64_t count, std::byte* to) {
     if (form.bytes) {
         std::transform(from, from + count, reinterpret_cast<uint8_t*>(to),
@@ -172,13 +172,13 @@ int64_t PackedByteColumns::depth() const {
 }
 
 Result<size_t> PackedByteColumns::bytes() const {
-    const QuantizedMatmul& form = quantizedMatmul(set);
+    const QuantizedGemm& form = quantizedGemm(set);
     const int64_t panels = form.panels(columns) * static_cast<int64_t>(sources.size());
     return packedBytes(panels, form.panelBytes(paddedDepth(form, depth())));
 }
 
 Status PackedByteColumns::fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
-    const QuantizedMatmul& form = quantizedMatmul(set);
+    const QuantizedGemm& form = quantizedGemm(set);
     std::ranges::fill(to, std::byte{0});
     std::byte* panel = to.data();
     std::vector<ColumnPart> parts;

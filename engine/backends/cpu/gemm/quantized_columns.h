@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns of bytes as panels of quantized_matmul.h, and rows of bytes as what it multiplies them
+// Columns of bytes as panels of quantized_gemm.h, and rows of bytes as what it multiplies them
 // with, for products whose sums are all that is wanted: nothing is requantised.
 
 #pragma once
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/backends/cpu/gemm/quantized_matmul.h"
+#include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/checkpoint.h"
@@ -38,7 +38,7 @@ struct ByteColumns {
 
     HALYARD_FIELDS(zeros, rowsZero, columnsZero, rowsAreSigned, columnsAreSigned)
 
-    static ByteColumns of(const QuantizedMatmul& form, const TensorType& rows,
+    static ByteColumns of(const QuantizedGemm& form, const TensorType& rows,
                           const TensorType& columns) {
         return {.zeros = byteZerosOf(rows, columns, form.signedLeft),
                 .rowsZero = rows.quantization.zeroPoint,
@@ -49,12 +49,12 @@ struct ByteColumns {
 };
 
 // Elements of a row, zeros behind the last one included.
-inline int64_t paddedDepth(const QuantizedMatmul& form, int64_t depth) {
+inline int64_t paddedDepth(const QuantizedGemm& form, int64_t depth) {
     return (depth + form.depthGroup - 1) / form.depthGroup * form.depthGroup;
 }
 
 // Bytes of an element of the left matrix.
-inline size_t rowElementBytes(const QuantizedMatmul& form) {
+inline size_t rowElementBytes(const QuantizedGemm& form) {
     return form.bytes ? 1 : sizeof(int16_t);
 }
 
@@ -62,7 +62,7 @@ inline size_t rowElementBytes(const QuantizedMatmul& form) {
 // to the sum of the products of differences from the zero points. Where columns have a zero point
 // that the product does not know of (ByteZeros::weights), it also needs
 // QuantizedBlock::weightsZero.
-void packColumn(const QuantizedMatmul& form, const ByteColumns& bytes,
+void packColumn(const QuantizedGemm& form, const ByteColumns& bytes,
                 std::span<const ColumnPart> parts, int32_t bias, std::byte* panel, int64_t lane);
 
 // Columns of a matrix: from the first of them, `along` bytes from a row to the next and `across` to
@@ -76,11 +76,11 @@ struct ByteMatrix {
 };
 
 // Writes a panel that is zeros, without biases, as packColumn() for each of the columns does.
-void packPanel(const QuantizedMatmul& form, const ByteColumns& bytes, const ByteMatrix& matrix,
+void packPanel(const QuantizedGemm& form, const ByteColumns& bytes, const ByteMatrix& matrix,
                std::byte* panel);
 
 // A row, or a part of one, as the form reads it. What lies behind it has to be zeros.
-void fillRow(const QuantizedMatmul& form, const ByteColumns& bytes, const uint8_t* from,
+void fillRow(const QuantizedGemm& form, const ByteColumns& bytes, const uint8_t* from,
              int64_t count, std::byte* to);
 
 // Columns of several matrices, which a kernel's nodes share: by turns a panel of each of them. A

@@ -10,9 +10,9 @@ namespace halyard::engine::cpu {
 namespace {
 
 // A PackingRecipe.
-struct PackedQuantizedProduct {
+struct PackedQuantizedConvGemm {
     PanelLayout layout;
-    ProductFilter filter;
+    ConvGemmFilter filter;
     ConstantSource<uint8_t> weights;
     bool isSigned = false;  // the weights are
     ConstantSource<int32_t> bias;
@@ -22,7 +22,7 @@ struct PackedQuantizedProduct {
     int32_t weightsZero = 0;  // as the graph has it
     ByteZeros zeros;
 
-    static constexpr std::string_view kName = "product of bytes";
+    static constexpr std::string_view kName = "int8 GEMM";
     HALYARD_FIELDS(layout, filter, weights, isSigned, bias, xScale, weightScales, outputScale,
                    weightsZero, zeros)
 
@@ -48,7 +48,7 @@ struct PackedQuantizedProduct {
     // `to` on, and padding where there are none (`from` is null: no channel). convert(uint8_t)
     // gives a weight. Prepare time is spent here.
     template <int kGroup, typename T, typename Convert>
-    static void placeWeights(const ProductFilter& filter, int64_t lanes, const uint8_t* from,
+    static void placeWeights(const ConvGemmFilter& filter, int64_t lanes, const uint8_t* from,
                              T padding, T* to, Convert convert) {
         const int64_t length = from == nullptr ? 0 : filter.runLength;
         const int64_t whole = length / kGroup * kGroup;
@@ -143,11 +143,11 @@ struct PackedQuantizedProduct {
 
 }  // namespace
 
-Result<PackedConstant> packQuantizedProduct(const PanelLayout& layout, const ProductFilter& filter,
-                                            const ByteZeros& zeros,
-                                            const KernelArguments& arguments) {
+Result<PackedConstant> packQuantizedConvGemm(const PanelLayout& layout,
+                                             const ConvGemmFilter& filter, const ByteZeros& zeros,
+                                             const KernelArguments& arguments) {
     const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
-    return arguments.constants.add(PackedQuantizedProduct{
+    return arguments.constants.add(PackedQuantizedConvGemm{
             .layout = layout,
             .filter = filter,
             .weights = constantOf<uint8_t>(arguments, 1),

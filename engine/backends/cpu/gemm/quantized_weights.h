@@ -2,18 +2,18 @@
 
 #pragma once
 
-#include "engine/backends/cpu/gemm/product_definition.h"
-#include "engine/backends/cpu/gemm/quantized_matmul.h"
+#include "engine/backends/cpu/gemm/conv_gemm_definition.h"
+#include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/base/status.h"
 #include "engine/plan/step_kernel.h"
 
 namespace halyard::engine::cpu {
 
-// Packs inputs 1 and 2 of a node of bytes as the panels of quantized_matmul.h. A filter whose runs
+// Packs inputs 1 and 2 of a node of bytes as the panels of quantized_gemm.h. A filter whose runs
 // follow one another without gaps is one of a single run.
-Result<PackedConstant> packQuantizedProduct(const PanelLayout& layout, const ProductFilter& filter,
-                                            const ByteZeros& zeros,
-                                            const KernelArguments& arguments);
+Result<PackedConstant> packQuantizedConvGemm(const PanelLayout& layout,
+                                             const ConvGemmFilter& filter, const ByteZeros& zeros,
+                                             const KernelArguments& arguments);
 
 }  // namespace halyard::engine::cpu

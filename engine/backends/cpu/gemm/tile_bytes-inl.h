@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From tiles of sums in memory to rows of bytes, for tile_matmul-inl.h: for sources that targets.h
-// compiles once for each instruction set.
+// From tiles of sums in memory to rows of bytes, for amx_int8_gemm-inl.h: for sources that
+// targets.h compiles once for each instruction set.
 
 // Read again for each instruction set.
 #if defined(HALYARD_ENGINE_BACKENDS_CPU_TILE_BYTES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -20,8 +20,8 @@
 #include <hwy/highway.h>
 
 #include "engine/backends/cpu/elementwise/added_bytes-inl.h"
+#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
 #include "engine/backends/cpu/gemm/rounded_bytes-inl.h"
-#include "engine/backends/cpu/gemm/tile_matmul.h"
 #include "engine/backends/cpu/gemm/tile_places.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a product as tiles take them, for tile_matmul-inl.h: where each tile begins, and where in
-// the result its rows go.
+// Rows of a product as tiles take them, for amx_int8_gemm-inl.h: where each tile begins, and where
+// in the result its rows go.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/backends/cpu/gemm/quantized_matmul.h"
-#include "engine/backends/cpu/gemm/tile_matmul.h"
+#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
+#include "engine/backends/cpu/gemm/quantized_gemm.h"
 
 namespace halyard::engine::cpu {
 

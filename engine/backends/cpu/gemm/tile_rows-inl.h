@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of the rows of a product, each as one run, for tile_matmul-inl.h: for sources that
+// Copies of the rows of a product, each as one run, for amx_int8_gemm-inl.h: for sources that
 // targets.h compiles once for each instruction set.
 
 // Read again for each instruction set.
@@ -19,7 +19,7 @@
 
 #include <hwy/highway.h>
 
-#include "engine/backends/cpu/gemm/tile_matmul.h"
+#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of products that are in tiles, for tile_matmul-inl.h: for sources that targets.h compiles
+// Sums of products that are in tiles, for amx_int8_gemm-inl.h: for sources that targets.h compiles
 // once for each instruction set.
 //
 // Tiles: eight registers of 16 rows of 64 bytes each, which are those of the thread between
@@ -21,8 +21,8 @@
 
 #include <hwy/highway.h>
 
+#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
 #include "engine/backends/cpu/gemm/tile_bytes-inl.h"
-#include "engine/backends/cpu/gemm/tile_matmul.h"
 #include "engine/backends/cpu/gemm/tile_places.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,7 +30,7 @@ namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// How far ahead of four tiles of rows a panel is fetched, to the first cache.
+// How far ahead of four tiles of rows a panel is fetched, to the L1d.
 constexpr int64_t kTallAhead = int64_t{4} << 10;
 constexpr int64_t kLine = 64;  // bytes that are fetched at once
 constexpr ptrdiff_t kSumsStride = kTileColumns * sizeof(int32_t);

@@ -13,7 +13,7 @@ namespace halyard::engine::cpu {
 // How far behind a node's panels lies what else is fetched while they are multiplied: what was
 // packed next, which the next nodes read first, and may have little to compute for. 0: nothing,
 // because another thread would read it, because several units of rows read the panels and each
-// would ask again, or because the second cache would not keep all of that.
+// would ask again, or because L2 would not keep all of that.
 inline ptrdiff_t bytesToLater(const PackedConstant& panels, int64_t rowUnits, size_t threads) {
     constexpr size_t kMostBytes = size_t{1} << 20;
     return threads == 1 && rowUnits == 1 && panels.bytes <= kMostBytes
@@ -22,7 +22,7 @@ inline ptrdiff_t bytesToLater(const PackedConstant& panels, int64_t rowUnits, si
 }
 
 // What the tiles of a product ask for while they compute: the panels behind their own, which mostly
-// come next, for the second cache. Weights come from farther away than one tile takes time for, so
+// come next, for L2. Weights come from farther away than one tile takes time for, so
 // the tiles of the same panels share out what is to be asked for, in their order.
 //
 // Each step asks for one line for each vector of the tile: of panels next to each other, or, if two

@@ -57,7 +57,7 @@ bool padsWhatIsNotFinite(const Graph& graph, const Node& convolution) {
     const Window2d& window = node->window;
     const Tensor& weights = graph.tensor(convolution.inputs[1]);
     const Shape& filter = weights.type.shape;
-    // A window of one element lies within the picture, unless it is said to lie outside.
+    // A window of one element lies within the feature map, unless it is said to lie outside.
     const bool isPoint = filter[1] == 1 && filter[2] == 1;
     const bool pads =
             (window.padding == PaddingScheme::SAME && !isPoint) ||

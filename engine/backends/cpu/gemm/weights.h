@@ -19,9 +19,9 @@
 
 namespace halyard::engine::cpu {
 
-// Of a sum, and of the sums of a depthwise unit, which has a pixel at least: nobody asks in their
-// midst whether it is time to stop, which the reference does. No network comes near with one sum or
-// one pixel.
+// Of a sum, and of the sums of a depthwise unit, which has a spatial position at least: nobody asks
+// in their midst whether it is time to stop, which the reference does. No network comes near with
+// one sum or one spatial position.
 inline constexpr int64_t kMostTerms = int64_t{1} << 20;
 inline constexpr int64_t kMostDepthwiseTerms = int64_t{1} << 24;
 
@@ -31,7 +31,7 @@ Status supportsWeights(const Graph& graph, const Node& node);
 Status supportsSums(const Graph& graph, const Node& node);
 
 // Whether a convolution has weights that are not finite and windows that may reach beyond the
-// picture: the product would multiply them with zeros there, which the reference leaves out.
+// feature map: the product would multiply them with zeros there, which the reference leaves out.
 bool padsWhatIsNotFinite(const Graph& graph, const Node& convolution);
 
 inline float scaleOf(const Quantization& weights, int64_t channel) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "engine/backends/cpu/gemm/epilogue.h"
-#include "engine/backends/cpu/gemm/float_matmul.h"
+#include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/gemm/winograd_cut.h"
 #include "engine/backends/cpu/gemm/winograd_tiles.h"
@@ -27,7 +27,7 @@ int64_t ceilDivide(int64_t a, int64_t b) {
 }
 
 // How filters are packed: [chunk of columns][position][panel of the chunk], each panel as
-// FloatMatmul has it, with zeros for the bias and behind the last column.
+// FloatGemm has it, with zeros for the bias and behind the last column.
 struct FilterLayout {
     int64_t channels = 0;  // of the input
     int64_t columns = 0;   // of the output
@@ -46,7 +46,7 @@ struct FilterLayout {
 
 class ShapedWinograd final : public ShapedKernel {
   public:
-    ShapedWinograd(const WinogradTiles& tiles, const FloatMatmul& matmul, RealRange range,
+    ShapedWinograd(const WinogradTiles& tiles, const FloatGemm& matmul, RealRange range,
                    FilterLayout filters, PackedConstant panels, PackedConstant bias,
                    const Epilogue& epilogue)
         : mTiles(tiles),
@@ -240,7 +240,7 @@ class ShapedWinograd final : public ShapedKernel {
     }
 
     const WinogradTiles& mTiles;
-    const FloatMatmul& mMatmul;
+    const FloatGemm& mMatmul;
     const RealRange mRange;
     const FilterLayout mFilters;
     const PackedConstant mPanels;
@@ -249,7 +249,7 @@ class ShapedWinograd final : public ShapedKernel {
     int64_t mInputH = 0, mInputW = 0;
     int64_t mOutputH = 0, mOutputW = 0;
     int64_t mTop = 0, mLeft = 0;
-    int64_t mTilesH = 0, mTilesW = 0;  // of one picture
+    int64_t mTilesH = 0, mTilesW = 0;  // of one feature map
     int64_t mCount = 0;                // of all
     WinogradCut mCut;
 };
@@ -262,7 +262,7 @@ class Winograd final : public StepKernel {
         : mWindow(node.window),
           mRange(rangeOf(node.activation)),
           mTiles(tiles),
-          mMatmul(floatMatmul(set)),
+          mMatmul(floatGemm(set)),
           mFilters(filters),
           mPanels(panels),
           mBias(bias),
@@ -293,7 +293,7 @@ class Winograd final : public StepKernel {
     const Window2d mWindow;
     const RealRange mRange;
     const WinogradTiles& mTiles;
-    const FloatMatmul& mMatmul;
+    const FloatGemm& mMatmul;
     const FilterLayout mFilters;
     const PackedConstant mPanels;
     const PackedConstant mBias;
@@ -361,7 +361,7 @@ struct PackedFilters {
 };
 
 // Far enough from the ends of the range for transforms, and sums of as many, not to overflow.
-struct AreTame {
+struct AreInSafeRange {
     ConstantSource<float> values;
     int64_t count = 0;
 
@@ -402,9 +402,9 @@ Result<bool> canUseWinograd(const Conv2d& node, const KernelArguments& arguments
     }
     HALYARD_ASSIGN_OR_RETURN(
             const bool tameWeights,
-            arguments.constants.holds(
-                    AreTame{.values = constantOf<float>(arguments, 1), .count = countOf(filter)}));
-    HALYARD_ASSIGN_OR_RETURN(const bool tameBias, arguments.constants.holds(AreTame{
+            arguments.constants.holds(AreInSafeRange{.values = constantOf<float>(arguments, 1),
+                                                     .count = countOf(filter)}));
+    HALYARD_ASSIGN_OR_RETURN(const bool tameBias, arguments.constants.holds(AreInSafeRange{
                                                           .values = constantOf<float>(arguments, 2),
                                                           .count = filter[0]}));
     return tameWeights && tameBias;
@@ -452,7 +452,7 @@ Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node,
 Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,
                                                           const KernelArguments& arguments,
                                                           InstructionSet set) {
-    const FloatMatmul& matmul = floatMatmul(set);
+    const FloatGemm& matmul = floatGemm(set);
     const WinogradTiles& tiles = winogradTiles(side, set);
     const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
     const FilterLayout layout = {.channels = filter[3],

@@ -29,8 +29,8 @@ namespace halyard::engine::cpu {
 Result<bool> canUseWinograd(const Conv2d& node, const KernelArguments& arguments);
 
 // The side of the output squares, 2 or 4, for which the node takes least time; none where such a
-// kernel can't compute it, takes longer than sums over the taps, or may for a picture's size that
-// is not known.
+// kernel can't compute it, takes longer than sums over the taps, or may for a feature map's size
+// that is not known.
 Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node,
                                                const KernelArguments& arguments);
 

@@ -15,12 +15,12 @@ constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kLine = kTensorAlignment / kFloat;
 
 // Of the transformed windows that are kept at a time: with filters beside them they should stay in
-// the second cache. Filters that do not fit there are better read less often.
+// L2. Filters that do not fit there are better read less often.
 constexpr int64_t kFewestWindowBytes = int64_t{512} << 10;
 constexpr int64_t kMostWindowBytes = int64_t{1} << 20;
-// Each thread brings a second cache. Of all of them together; more gains little.
+// Each thread brings a L2. Of all of them together; more gains little.
 constexpr int64_t kMostSharedBytes = int64_t{8} << 20;
-// Filters that stay in the second cache beside them: then a thread multiplies the windows that it
+// Filters that stay in L2 beside them: then a thread multiplies the windows that it
 // transformed and does not fetch them from another one's cache.
 constexpr int64_t kFewFilterBytes = int64_t{1536} << 10;
 // Of a thread's products before they are transformed back.

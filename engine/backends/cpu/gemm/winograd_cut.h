@@ -18,7 +18,7 @@ namespace halyard::engine::cpu {
 
 // What a cut is made for.
 struct WinogradShape {
-    int64_t tiles = 1;      // of all pictures
+    int64_t tiles = 1;      // of all feature maps
     int64_t positions = 1;  // of a transformed window
     int64_t channels = 1;   // of the input
     int64_t chunks = 1;     // of columns of the output, which are multiplied together

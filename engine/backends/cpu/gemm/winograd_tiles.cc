@@ -129,7 +129,7 @@ void transformInput(const TileWindow& from, float* to, ptrdiff_t position) {
     }
 }
 
-// What is left of a tile's pixels, once each has all its terms.
+// What is left of a tile's spatial positions, once each has all its terms.
 template <int kSide, typename Count>
 HWY_INLINE void storePixel(FloatVector value, const TileOutput& output, int i, int j,
                            int64_t channel, Count count) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Winograd's way to convolve with filters of 3x3 and stride 1: the picture is cut into squares of
-// output pixels, F(2x2) or F(4x4) of them; the window of input that a square needs and the filter
-// are transformed, so that in place of the sums over the filter's taps there is one product for
-// each position of the transformed window; and the products are transformed back. Here are the
-// transforms of one tile; winograd.h has the products between them, which are of matrices.
+// Winograd's way to convolve with filters of 3x3 and stride 1: the feature map is cut into squares
+// of output spatial positions, F(2x2) or F(4x4) of them; the window of input that a square needs
+// and the filter are transformed, so that in place of the sums over the filter's taps there is one
+// product for each position of the transformed window; and the products are transformed back. Here
+// are the transforms of one tile; winograd.h has the products between them, which are of matrices.
 //
 // The points of the transforms are 0, 1, -1 and infinity, and for F(4x4) 2 and -2.
 
@@ -20,7 +20,8 @@ namespace halyard::engine::cpu {
 // What of a tile's window lies on the input; the rest counts as zeros.
 struct TileWindow {
     const float* x = nullptr;
-    int64_t origin = 0;  // of the window's first pixel, in elements from x; may lie outside
+    int64_t origin =
+            0;  // of the window's first spatial position, in elements from x; may lie outside
     ptrdiff_t line = 0, pixel = 0;
     int32_t firstLine = 0, endLine = 0;  // of the window
     int32_t firstPixel = 0, endPixel = 0;
@@ -29,7 +30,7 @@ struct TileWindow {
 
 // What of a tile lies on the output.
 struct TileOutput {
-    float* to = nullptr;  // the tile's first pixel, and the first of the channels
+    float* to = nullptr;  // the tile's first spatial position, and the first of the channels
     ptrdiff_t line = 0, pixel = 0;
     int32_t lines = 0, pixels = 0;
     int64_t channels = 0;
@@ -37,7 +38,7 @@ struct TileOutput {
     float low = 0.0F, high = 0.0F;
 };
 
-// Transformed filters of neighbouring output channels, packed for FloatMatmul.
+// Transformed filters of neighbouring output channels, packed for FloatGemm.
 struct TileFilters {
     const float* panels = nullptr;
     ptrdiff_t panel = 0;     // elements from a panel to the next
@@ -45,18 +46,18 @@ struct TileFilters {
 };
 
 struct WinogradTiles {
-    int32_t side = 0;    // of the output pixels
-    int32_t window = 0;  // side of the input pixels: side + 2
+    int32_t side = 0;    // of the output spatial positions
+    int32_t window = 0;  // side of the input spatial positions: side + 2
     // Writes the transformed window: at each of window * window positions all channels.
     void (*transformInput)(const TileWindow& from, float* to, ptrdiff_t position) = nullptr;
     // Adds the bias to the products transformed back and stores what the activation makes of them.
-    // False where one of them, a pixel past the edge included, is not finite.
+    // False where one of them, a spatial position past the edge included, is not finite.
     bool (*transformOutput)(const float* products, ptrdiff_t position,
                             const TileOutput& output) = nullptr;
     // The same tile without the transforms. What is no number, or beyond the range of floats, does
-    // so to the pixels only whose windows have it. Filters are those that the transform was made
-    // of, but for the rounding of their largest weight: a weight below that may count as one of
-    // either sign or as zero, where it meets an infinity.
+    // so to the spatial positions only whose windows have it. Filters are those that the transform
+    // was made of, but for the rounding of their largest weight: a weight below that may count as
+    // one of either sign or as zero, where it meets an infinity.
     void (*computeDirectly)(const TileWindow& from, const TileFilters& filters,
                             const TileOutput& output) = nullptr;
 

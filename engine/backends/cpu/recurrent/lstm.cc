@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "engine/backends/cpu/gemm/float_matmul.h"
-#include "engine/backends/cpu/gemm/row_product.h"
+#include "engine/backends/cpu/gemm/float_gemm.h"
+#include "engine/backends/cpu/gemm/row_gemm.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
@@ -42,7 +42,7 @@ struct Layout {
 
 class ShapedLstm final : public ShapedKernel {
   public:
-    ShapedLstm(const LstmDefinition& definition, const FloatMatmul& form, const LstmCell& cell,
+    ShapedLstm(const LstmDefinition& definition, const FloatGemm& form, const LstmCell& cell,
                Layout layout)
         : mDefinition(definition), mForm(form), mCell(cell), mLayout(layout) {}
 
@@ -173,7 +173,7 @@ class ShapedLstm final : public ShapedKernel {
         const float* panels = nullptr;
         bool bfloats = false;
         int64_t depth = 0;
-        ProductBlocks blocks;
+        GemmBlocks blocks;
     };
     Matrix matrixOf(const KernelCall& call, const PackedConstant& packed, bool bfloats,
                     int64_t depth, int64_t columns, int64_t columnBlock, int64_t rows) const {
@@ -195,7 +195,7 @@ class ShapedLstm final : public ShapedKernel {
         static constexpr ptrdiff_t kRun[] = {0};
         const auto compute = matrix.bfloats ? mForm.computeBfloats : mForm.compute;
         const int64_t panel = mForm.panelLength(matrix.depth, matrix.bfloats);
-        return forEachProductBlock(
+        return forEachGemmBlock(
                 call, matrix.blocks,
                 [&](int64_t row, int64_t rows, int64_t column, int64_t columns, size_t /*worker*/) {
                     FloatBlock block;
@@ -339,7 +339,7 @@ class ShapedLstm final : public ShapedKernel {
     }
 
     const LstmDefinition& mDefinition;
-    const FloatMatmul& mForm;
+    const FloatGemm& mForm;
     const LstmCell& mCell;
     const Layout mLayout;
     int64_t mSteps = 1;  // whose x is multiplied together
@@ -379,7 +379,7 @@ class FloatLstm final : public StepKernel {
     std::string_view name() const override { return mName; }
 
     Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
-        auto kernel = std::make_shared<ShapedLstm>(mDefinition, floatMatmul(mSet), lstmCell(mSet),
+        auto kernel = std::make_shared<ShapedLstm>(mDefinition, floatGemm(mSet), lstmCell(mSet),
                                                    layoutOf(mNode, types.inputs[lstm::kX]->shape));
         HALYARD_RETURN_IF_ERROR(kernel->create());
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
@@ -428,7 +428,7 @@ Result<std::unique_ptr<const StepKernel>> compileLstm(const Descriptor& node,
     definition.inputSize = forget[1];
     definition.outputSize =
             inputType(arguments.graph, whole, lstm::kForgetGate.recurrentWeights).shape[1];
-    const FloatMatmul& matmul = floatMatmul(set);
+    const FloatGemm& matmul = floatGemm(set);
     definition.lanes = matmul.lanes;
     // Few rows wait for the weights: half of the bytes take half of the time. Those of x are
     // multiplied with many steps at once.

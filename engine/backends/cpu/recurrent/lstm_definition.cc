@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/backends/cpu/gemm/bfloat_weights.h"
-#include "engine/backends/cpu/gemm/float_matmul.h"
+#include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/gemm/panel_columns.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/graph/lstm_gates.h"
@@ -45,12 +45,12 @@ struct PackedColumns {
     HALYARD_FIELDS(sources, set, columns, depth, bfloats)
 
     Result<size_t> bytes() const {
-        const FloatMatmul& form = floatMatmul(set);
+        const FloatGemm& form = floatGemm(set);
         return packedBytes(form.panels(columns) * static_cast<int64_t>(sources.size()),
                            form.panelLength(depth, bfloats) * static_cast<int64_t>(sizeof(float)));
     }
     Status fill(std::span<std::byte> to, const Checkpoint& checkpoint) const {
-        const FloatMatmul& form = floatMatmul(set);
+        const FloatGemm& form = floatGemm(set);
         auto* panel = reinterpret_cast<float*>(to.data());
         for (int64_t first = 0; first < columns; first += form.lanes) {
             for (const Source& source : sources) {

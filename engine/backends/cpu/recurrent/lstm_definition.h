@@ -44,7 +44,7 @@ struct LstmDefinition {
 // Whether bfloat16 has all of the node's weights, whose sizes the definition has.
 Result<bool> areBfloats(const KernelArguments& arguments, const LstmDefinition& definition);
 
-// Adds the node's weights to the store as panels of floatMatmul(set), once for all nodes that have
+// Adds the node's weights to the store as panels of floatGemm(set), once for all nodes that have
 // the same ones, and says in the definition, of which the rest is there, where they are.
 // RESOURCE_EXHAUSTED where they could not be addressed.
 Status packWeights(const KernelArguments& arguments, InstructionSet set,

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/backends/cpu/gemm/quantized_columns.h"
-#include "engine/backends/cpu/gemm/row_product.h"
+#include "engine/backends/cpu/gemm/row_gemm.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
@@ -46,7 +46,7 @@ class Shaped16BitLstm final : public ShapedKernel {
   public:
     Shaped16BitLstm(const Definition& definition, InstructionSet set, int64_t batch)
         : mDefinition(definition),
-          mForm(quantizedMatmul(set)),
+          mForm(quantizedGemm(set)),
           mCells(quantizedCells(set)),
           mBatch(batch),
           mRowBlock(std::clamp<int64_t>(batch, 1, 2 * mForm.tileRows)),
@@ -68,13 +68,13 @@ class Shaped16BitLstm final : public ShapedKernel {
 
     Status run(KernelCall& call) const override {
         HALYARD_RETURN_IF_ERROR(fillRows(call));
-        const ProductBlocks blocks = {.rows = mBatch,
-                                      .rowBlock = mRowBlock,
-                                      .columns = mForm.panels(mDefinition.units) * groupWidth(),
-                                      .columnBlock = mWidth,
-                                      .lanes = mForm.lanes,
-                                      .depth = mDepth / mForm.depthGroup};
-        return forEachProductBlock(
+        const GemmBlocks blocks = {.rows = mBatch,
+                                   .rowBlock = mRowBlock,
+                                   .columns = mForm.panels(mDefinition.units) * groupWidth(),
+                                   .columnBlock = mWidth,
+                                   .lanes = mForm.lanes,
+                                   .depth = mDepth / mForm.depthGroup};
+        return forEachGemmBlock(
                 call, blocks,
                 [&](int64_t row, int64_t rows, int64_t column, int64_t width, size_t worker) {
                     compute(call, row, rows, column, width, call.memoryOf(worker));
@@ -145,7 +145,7 @@ class Shaped16BitLstm final : public ShapedKernel {
     }
 
     const Definition& mDefinition;
-    const QuantizedMatmul& mForm;
+    const QuantizedGemm& mForm;
     const QuantizedCells& mCells;
     const int64_t mBatch;
     const int64_t mRowBlock;
@@ -200,7 +200,7 @@ Status supports(const Quantized16BitLstm& /*node*/, const Graph& graph, const No
 Result<std::unique_ptr<const StepKernel>> compile(const Quantized16BitLstm& /*node*/,
                                                   const KernelArguments& arguments,
                                                   InstructionSet set) {
-    const QuantizedMatmul& form = quantizedMatmul(set);
+    const QuantizedGemm& form = quantizedGemm(set);
     const TensorType& weights = inputType(arguments.graph, arguments.node, kWeights);
     Definition definition;
     HALYARD_ASSIGN_OR_RETURN(definition.factor, factorOf(arguments.graph, arguments.node));

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/backends/cpu/gemm/quantized_columns.h"
-#include "engine/backends/cpu/gemm/row_product.h"
+#include "engine/backends/cpu/gemm/row_gemm.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/memory_parts.h"
 #include "engine/backends/cpu/plain_kernel.h"
@@ -117,7 +117,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
   public:
     ShapedQuantizedLstm(const Definition& definition, InstructionSet set, int64_t batch)
         : mDefinition(definition),
-          mForm(quantizedMatmul(set)),
+          mForm(quantizedGemm(set)),
           mCells(quantizedCells(set)),
           mRequantize(fixedRequantize(set)),
           mBatch(batch),
@@ -208,7 +208,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
         mForm.compute(block);
     }
 
-    ProductBlocks blocksOf(int64_t columns, int64_t columnBlock, int64_t depth) const {
+    GemmBlocks blocksOf(int64_t columns, int64_t columnBlock, int64_t depth) const {
         return {.rows = mBatch,
                 .rowBlock = mRowBlock,
                 .columns = columns,
@@ -223,7 +223,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
         const int64_t columns = mForm.panels(d.units) * group;
         auto* const hidden = d.projects ? reinterpret_cast<int8_t*>(call.workspace() + mHidden)
                                         : call.output(2).as<int8_t>();
-        return forEachProductBlock(
+        return forEachGemmBlock(
                 call, blocksOf(columns, mWidth, mXDepth + mStateDepth),
                 [&](int64_t row, int64_t rows, int64_t column, int64_t width, size_t worker) {
                     std::byte* const memory = call.memoryOf(worker);
@@ -267,7 +267,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
     Status project(KernelCall& call) const {
         const Definition& d = mDefinition;
         auto* const output = call.output(2).as<uint8_t>();
-        return forEachProductBlock(
+        return forEachGemmBlock(
                 call, blocksOf(d.outputSize, kVectorsOfBlock * mForm.lanes, mHiddenDepth),
                 [&](int64_t row, int64_t rows, int64_t column, int64_t width, size_t worker) {
                     auto* const sums = reinterpret_cast<int32_t*>(call.memoryOf(worker) + mSums);
@@ -281,7 +281,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
     }
 
     const Definition& mDefinition;
-    const QuantizedMatmul& mForm;
+    const QuantizedGemm& mForm;
     const QuantizedCells& mCells;
     const FixedRequantize mRequantize;
     const int64_t mBatch;
@@ -358,7 +358,7 @@ class Packer {
         PackedByteColumns input = columns(mDefinition.input, mDefinition.units);
         PackedByteColumns recurrent = columns(mDefinition.recurrent, mDefinition.units);
         PackedPeepholes peepholes = {
-                .gates = {}, .units = mDefinition.units, .lanes = quantizedMatmul(mSet).lanes};
+                .gates = {}, .units = mDefinition.units, .lanes = quantizedGemm(mSet).lanes};
         for (const lstm::GateInputs& gate : gatesOf(mArguments.node)) {
             input.sources.push_back(source(gate.weights, mDefinition.inputSize, gate.bias));
             recurrent.sources.push_back(
@@ -439,7 +439,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const QuantizedLstm& node,
     const auto type = [&](size_t input) -> const TensorType& {
         return inputType(arguments.graph, whole, input);
     };
-    const QuantizedMatmul& form = quantizedMatmul(set);
+    const QuantizedGemm& form = quantizedGemm(set);
     Definition definition;
     HALYARD_ASSIGN_OR_RETURN(definition.numbers, numbersOf(node, arguments.graph, whole));
     definition.projects = isThere(whole, lstm::kProjectionWeights);

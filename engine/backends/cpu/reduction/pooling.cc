@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows of pixels, all channels of a pixel side by side. Sums take their terms in the order of
-// the reference, so that floats come out equal, too.
+// Windows of spatial positions, all channels of a spatial position side by side. Sums take their
+// terms in the order of the reference, so that floats come out equal, too.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/reduction/pooling.cc"
@@ -28,13 +28,13 @@ namespace halyard::engine::cpu {
 // Some channels of neighbours in a line of the output, whose windows are alike. Strides are in
 // elements.
 struct PooledWindows {
-    const void* x = nullptr;  // the first window's first pixel
+    const void* x = nullptr;  // the first window's first spatial position
     int64_t count = 0;
     int64_t stride = 0;  // from a window to the next
     int64_t rows = 0;    // of a window
     int64_t columns = 0;
-    int64_t rowStride = 0;  // from a row of pixels to the next
-    int64_t depth = 0;      // and from a pixel to the next, of the output, too
+    int64_t rowStride = 0;  // from a row of spatial positions to the next
+    int64_t depth = 0;      // and from a spatial position to the next, of the output, too
     int64_t channels = 0;
     void* to = nullptr;
 };
@@ -57,7 +57,8 @@ namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What add(value, pixel) makes of `value` over all pixels of the window that begins with `x`.
+// What add(value, spatial position) makes of `value` over all spatial positions of the window that
+// begins with `x`.
 template <typename T, typename Value, typename Add>
 HWY_INLINE Value fold(const PooledWindows& windows, const T* x, Value value, Add add) {
     for (int64_t row = 0; row < windows.rows; ++row) {
@@ -70,7 +71,8 @@ HWY_INLINE Value fold(const PooledWindows& windows, const T* x, Value value, Add
     return value;
 }
 
-// Calls body(where the window begins, where its pixel of the output does) for each of them.
+// Calls body(where the window begins, where its spatial position of the output does) for each of
+// them.
 template <typename T, typename Body>
 HWY_INLINE void forEachWindow(const PooledWindows& windows, Body body) {
     const auto* x = static_cast<const T*>(windows.x);
@@ -250,8 +252,8 @@ class PoolingKernel {
     }
 
   private:
-    // Of `count` neighbours in a line of the output, from `pixel` on, the channels from `channel`
-    // on, as many as kChannels.
+    // Of `count` neighbours in a line of the output, from `spatial position` on, the channels from
+    // `channel` on, as many as kChannels.
     void poolLine(KernelCall& call, const ResolvedWindow& resolved, int64_t channel, int64_t pixel,
                   int64_t count) const {
         const Shape& x = call.input(0).shape();

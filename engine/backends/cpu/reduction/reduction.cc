@@ -304,7 +304,7 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
     return call.inParallel(shape.kept.count() * chunks, operations, fold);
 }
 
-// Sums over the rows of pictures are found part by part, and then those of the parts: a thread
+// Sums over the rows of feature maps are found part by part, and then those of the parts: a thread
 // finds in its cache the rows that it has most likely computed, where a column would lie in all
 // threads' caches. There are as many parts as the program may have threads, whether these are there
 // or not, so that sums of floats are the same in each run. A part is no larger than a tile may be,

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Depthwise convolutions, each with the convolution by one spatial position that gives it its
+// feature map (the expansion) and an activation between them. A thread computes some channels of
+// the one and then of the other, in memory of its own: the expanded feature map is never there as a
+// whole, and what the depthwise convolution reads comes from no other core. For feature maps that
+// are small next to a cache; large ones are cut into lines (inverted_residual.h).
+
+#pragma once
+
+#include <memory>
+
+#include "engine/backends/cpu/depthwise/fused_feature_map.h"
+#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/status.h"
+#include "engine/graph/graph.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+// The nodes, which follow one another, or have an Activate between them.
+struct FusedPointwiseDepthwise {
+    const Node& expansion;
+    const Node& depthwise;
+};
+
+// Whether the nodes are faster together on so many threads.
+bool isProfitableByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes,
+                            InstructionSet set, size_t threads);
+
+// Of arguments.node and the first one or two of arguments.others, for which it pays.
+Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwise(
+        const KernelArguments& arguments, InstructionSet set);
+
+// The same of floats.
+bool floatsPayByChannels(const FusedFeatureMap& featureMap, InstructionSet set);
+Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseFloats(
+        const KernelArguments& arguments, InstructionSet set);
+
+// And of bytes, where tiles multiply them: `form` is one that there is.
+bool bytesPayByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes,
+                        const FusedFeatureMap& featureMap, InstructionSet set, size_t threads);
+Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
+        const KernelArguments& arguments, const AmxInt8Gemm& form, InstructionSet set);
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/depthwise/fused_pointwise_depthwise_floats.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/depthwise/fused_pointwise_depthwise.h"
+#include "engine/backends/cpu/gemm/conv_gemm_definition.h"
+#include "engine/backends/cpu/gemm/weight_prefetch.h"
+#include "engine/backends/cpu/gemm/weights.h"
+#include "engine/numerics/elements.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+constexpr int64_t kFloatBytes = sizeof(float);
+// Multiply-adds of a unit, at most.
+constexpr int64_t kMostUnitOperations = int64_t{1} << 24;
+
+// A multiply-add of a depthwise convolution takes as long as three of a product.
+FusedCosts costsOf(const FloatGemm& product) {
+    return {.lanes = product.lanes,
+            .tileLanes = product.tileLanes,
+            .elementBytes = kFloatBytes,
+            .depthwise = 3,
+            .unit = int64_t{1} << 14,
+            .mostTime = kMostUnitOperations};
+}
+
+constexpr ptrdiff_t kRuns[] = {0};
+
+const float* floatsOf(const KernelCall& call, PackedConstant packed) {
+    return reinterpret_cast<const float*>(packed.in(call.constants()).data());
+}
+
+}  // namespace
+
+Status FusedPointwiseDepthwiseFloats::create() {
+    HALYARD_ASSIGN_OR_RETURN(
+            mExpanded, mMemory.add(static_cast<size_t>(mCut.length(mFeatureMap)), sizeof(float)));
+    mLater = bytesToLater(mDefinition.expansionPanels, mFeatureMap.batches * mCut.lineGroups,
+                          mDefinition.depthwise.threads);
+    setUnits();
+    return {};
+}
+
+void FusedPointwiseDepthwiseFloats::expand(const KernelCall& call, const FusedWorkItem& unit,
+                                           std::byte* memory) const {
+    const FusedFeatureMap& p = mFeatureMap;
+    const ReachedPart part = ReachedPart::of(p, mCut, unit);
+    auto* const to = reinterpret_cast<float*>(memory + mExpanded);
+    part.pad(p, mCut, unit, to, 0.0F);
+    if (part.empty()) {
+        return;
+    }
+    mProduct.compute({.a = call.input(0).as<float>() + inputOffset(unit, part),
+                      .aLine = p.width * p.depth,
+                      .aRow = p.depth,
+                      .runs = kRuns,
+                      .runLength = p.depth,
+                      .lines = part.endLine - part.firstLine,
+                      .rows = part.pixels,
+                      .panels = floatsOf(call, mDefinition.expansionPanels) +
+                                unit.channel / mProduct.lanes * mProduct.panelLength(p.depth),
+                      .columns = unit.channels,
+                      .later = mLater,
+                      .c = to + part.offset,
+                      .cLine = part.lineLength,
+                      .cRow = mCut.channels,
+                      .low = mDefinition.expansionRange.low,
+                      .high = mDefinition.expansionRange.high});
+    applyBetween(part, to);
+}
+
+void FusedPointwiseDepthwiseFloats::filterTo(const KernelCall& call, const FusedWorkItem& unit,
+                                             std::byte* memory, float* y, ptrdiff_t yPixel) const {
+    const FusedFeatureMap& p = mFeatureMap;
+    auto* const expanded = reinterpret_cast<float*>(memory + mExpanded);
+    const float* const panels =
+            floatsOf(call, mDefinition.depthwisePanels) +
+            unit.channel / mDepthwise.lanes * mDepthwise.panelLength(p.side * p.side);
+    if (mDefinition.mayPad) {
+        mDepthwise.computeCopied(
+                {.side = p.side,
+                 .strideH = p.strideH,
+                 .strideW = p.strideW,
+                 .lines = unit.lines,
+                 .outputW = p.outputWidth,
+                 .channels = unit.channels,
+                 .firstBlock = 0,
+                 .endBlock = (unit.channels + mDepthwise.lanes - 1) / mDepthwise.lanes,
+                 .panels = panels,
+                 .copy = expanded,
+                 .copyPixel = mCut.channels,
+                 .y = y,
+                 .yPixel = yPixel,
+                 .low = mDefinition.depthwiseRange.low,
+                 .high = mDefinition.depthwiseRange.high});
+        return;
+    }
+    const int64_t lineLength = p.reachedPixels() * mCut.channels;
+    for (int64_t i = 0; i < unit.lines; ++i) {
+        const int64_t top = (unit.line + i) * p.strideH - p.top;
+        const int64_t firstRow = std::clamp<int64_t>(-top, 0, p.side);
+        const FloatDepthwiseLine line = {
+                .window = {.filterH = p.side,
+                           .filterW = p.side,
+                           .firstRow = firstRow,
+                           .endRow = std::clamp<int64_t>(p.height - top, firstRow, p.side),
+                           .row = lineLength,
+                           .column = mCut.channels,
+                           .strideW = p.strideW,
+                           .left = p.left,
+                           .inputW = p.width,
+                           .outputW = p.outputWidth,
+                           .firstPixel = 0,
+                           .endPixel = p.outputWidth,
+                           .channels = unit.channels},
+                .x = expanded + i * p.strideH * lineLength + p.left * mCut.channels,
+                .xPixel = mCut.channels,
+                .panels = panels,
+                .y = y + i * p.outputWidth * yPixel,
+                .yPixel = yPixel,
+                .low = mDefinition.depthwiseRange.low,
+                .high = mDefinition.depthwiseRange.high};
+        mDepthwise.compute(line);
+    }
+}
+
+Result<FusedPointwiseDepthwiseFloatDefinition> FusedPointwiseDepthwiseFloatDefinition::of(
+        const FusedPointwiseDepthwiseNodes& nodes, InstructionSet set) {
+    const KernelArguments expansion = nodes.expansion();
+    const KernelArguments depthwise = nodes.depthwise();
+    const Conv2d& convolution = nodes.convolution();
+    FusedPointwiseDepthwiseFloatDefinition definition;
+    const ConvGemmFilter filter = filterOf({.window = &convolution.window},
+                                           typeOf(expansion, expansion.node.inputs[1]).shape, 1);
+    definition.expansionRange = rangeOf(convolution.activation);
+    definition.depthwise = depthwiseDefinition(depthwise);
+    definition.depthwiseRange = rangeOf(definition.depthwise.node.activation);
+    HALYARD_ASSIGN_OR_RETURN(definition.mayPad, mayPadDepthwise(definition.depthwise, depthwise));
+    HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels, packFloatConvGemm(set, filter, expansion));
+    HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
+                             packFloatDepthwise(set, definition.depthwise, depthwise));
+    nodes.notePacked();
+    definition.between = nodes.between(set);
+    return definition;
+}
+
+bool floatsPayByChannels(const FusedFeatureMap& featureMap, InstructionSet set) {
+    const FloatGemm& product = floatGemm(set);
+    return product.lanes == floatDepthwise(set).lanes &&
+           FusedTiling::pays(featureMap, costsOf(product));
+}
+
+Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseFloats(
+        const KernelArguments& arguments, InstructionSet set) {
+    const FusedPointwiseDepthwiseNodes nodes(arguments);
+    HALYARD_ASSIGN_OR_RETURN(FusedPointwiseDepthwiseFloatDefinition definition,
+                             FusedPointwiseDepthwiseFloatDefinition::of(nodes, set));
+    definition.epilogue = nodes.epilogue(set);
+    const auto forms = FusedPointwiseDepthwiseFloatForms::of(set);
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<FusedPointwiseDepthwiseKernel<FusedPointwiseDepthwiseFloats,
+                                                           FusedPointwiseDepthwiseFloatForms,
+                                                           FusedPointwiseDepthwiseFloatDefinition>>(
+                    forms, costsOf(forms.product), std::move(definition),
+                    "fused_pointwise_depthwise_float", set));
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What kernels of fused_pointwise_depthwise.h have in common, whatever their elements are.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/depthwise/fused_feature_map.h"
+#include "engine/backends/cpu/gemm/conv_gemm_definition.h"
+#include "engine/backends/cpu/gemm/epilogue.h"
+#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/plan/step_kernel.h"
+
+namespace halyard::engine::cpu {
+
+// The nodes of a step that such a kernel computes.
+class FusedPointwiseDepthwiseNodes {
+  public:
+    explicit FusedPointwiseDepthwiseNodes(const KernelArguments& step)
+        : mStep(step), mActivates(step.others[0]->kind() == NodeKind::Activate ? 1 : 0) {}
+
+    const Conv2d& convolution() const { return *std::get_if<Conv2d>(&mStep.node.descriptor); }
+    KernelArguments expansion() const { return argumentsOf(mStep, mStep.node); }
+    KernelArguments depthwise() const { return argumentsOf(mStep, last()); }
+
+    // Inputs 1 and 2 of both are packed.
+    void notePacked() const {
+        for (const Node* const node : {&mStep.node, &last()}) {
+            mStep.packed.push_back(node->inputs[1]);
+            mStep.packed.push_back(node->inputs[2]);
+        }
+    }
+    // What follows each of them.
+    Epilogue between(InstructionSet set) const {
+        return Epilogue::of(mStep.graph, mStep.node.outputs[0], mStep.others.first(mActivates),
+                            kInputs, set);
+    }
+    Epilogue epilogue(InstructionSet set) const {
+        return Epilogue::of(mStep.graph, last().outputs[0], mStep.others.subspan(mActivates + 1),
+                            kInputs, set);
+    }
+    // A projection by one spatial position, where there is one behind them, and what follows that.
+    const Node& behind() const { return *mStep.others[mActivates + 1]; }
+    Epilogue epilogueBehind(InstructionSet set) const {
+        return Epilogue::of(mStep.graph, behind().outputs[0], mStep.others.subspan(mActivates + 2),
+                            kInputs + 2, set);
+    }
+
+  private:
+    static constexpr size_t kInputs = 5;  // a feature map, and weights and a bias of each
+
+    const Node& last() const { return *mStep.others[mActivates]; }
+
+    const KernelArguments& mStep;
+    const size_t mActivates;
+};
+
+// What a kernel knows of both nodes; others know more.
+struct FusedPointwiseDepthwiseDefinition {
+    DepthwiseDefinition depthwise;
+    Epilogue between;
+    Epilogue epilogue;
+    PackedConstant expansionPanels, depthwisePanels;
+};
+
+// Expands a unit and filters it. What it is made from outlives it.
+class FusedWorkItems : public UnitKernel {
+  protected:
+    FusedWorkItems(const FusedPointwiseDepthwiseDefinition& definition,
+                   const FusedFeatureMap& featureMap, const FusedTiling& cut)
+        : mFeatureMap(featureMap), mCut(cut), mDefinition(definition) {}
+
+    void setUnits() { UnitKernel::setUnits(mCut.units(mFeatureMap), mCut.operations(mFeatureMap)); }
+    // Elements before the unit's first result.
+    ptrdiff_t outputOffset(const FusedWorkItem& unit) const {
+        const FusedFeatureMap& p = mFeatureMap;
+        return (unit.batch * p.outputHeight + unit.line) * p.outputWidth * p.channels +
+               unit.channel;
+    }
+    ptrdiff_t inputOffset(const FusedWorkItem& unit, const ReachedPart& part) const {
+        return (unit.batch * mFeatureMap.height + part.line) * mFeatureMap.width *
+               mFeatureMap.depth;
+    }
+    // What lies between the nodes, of an expanded part.
+    template <typename T>
+    void applyBetween(const ReachedPart& part, T* expanded) const {
+        if (mDefinition.between.empty()) {
+            return;
+        }
+        for (int64_t line = part.firstLine; line < part.endLine; ++line) {
+            T* const pixels = expanded + line * part.lineLength + part.left * mCut.channels;
+            mDefinition.between.applyTo(reinterpret_cast<std::byte*>(pixels),
+                                        part.pixels * mCut.channels);
+        }
+    }
+
+    const FusedFeatureMap mFeatureMap;
+    const FusedTiling mCut;
+
+  private:
+    // To memory of the thread's, and from there to the output.
+    virtual void expand(const KernelCall& call, const FusedWorkItem& unit,
+                        std::byte* memory) const = 0;
+    virtual void filter(const KernelCall& call, const FusedWorkItem& unit,
+                        std::byte* memory) const = 0;
+
+    void compute(const KernelCall& call, int64_t index, std::byte* memory) const final {
+        const FusedWorkItem unit = mCut.unit(mFeatureMap, index);
+        expand(call, unit, memory);
+        filter(call, unit, memory);
+        mDefinition.epilogue.apply(call, {.begin = outputOffset(unit),
+                                          .rows = unit.lines * mFeatureMap.outputWidth,
+                                          .row = mFeatureMap.channels,
+                                          .columns = unit.channels});
+    }
+
+    const FusedPointwiseDepthwiseDefinition& mDefinition;
+};
+
+// Makes `Shaped` from forms of the two nodes and a definition, and for a feature map and its cut.
+template <typename Shaped, typename Forms, typename Definition>
+class FusedPointwiseDepthwiseKernel final : public StepKernel {
+  public:
+    FusedPointwiseDepthwiseKernel(Forms forms, const FusedCosts& costs, Definition definition,
+                                  std::string_view name, InstructionSet set)
+        : mForms(forms),
+          mCosts(costs),
+          mDefinition(std::move(definition)),
+          mName("acc::" + std::string(name) + " " + std::string(mForms.product.tile) + " " +
+                std::string(toString(set)) + mDefinition.between.name() +
+                mDefinition.epilogue.name()) {}
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        return unlessEmpty(types, [&] { return make(types); });
+    }
+
+  private:
+    Result<std::shared_ptr<const Shaped>> make(const StepTypes& types) const {
+        const DepthwiseDefinition& depthwise = mDefinition.depthwise;
+        HALYARD_ASSIGN_OR_RETURN(
+                const FusedFeatureMap featureMap,
+                FusedFeatureMap::of(types.inputs[0]->shape, types.outputs[0]->shape,
+                                    depthwise.node.window, depthwise.filterH));
+        auto kernel = std::make_shared<Shaped>(
+                mForms, mDefinition, featureMap,
+                FusedTiling::best(featureMap, mCosts, static_cast<int64_t>(depthwise.threads)));
+        HALYARD_RETURN_IF_ERROR(kernel->create());
+        return std::shared_ptr<const Shaped>(std::move(kernel));
+    }
+
+    const Forms mForms;
+    const FusedCosts mCosts;
+    const Definition mDefinition;
+    const std::string mName;
+};
+
+}  // namespace halyard::engine::cpu

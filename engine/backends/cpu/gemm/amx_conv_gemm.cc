@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/gemm/amx_conv_gemm.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/backends/cpu/gemm/conv_gemm_plan.h"
+#include "engine/backends/cpu/gemm/quantized_weights.h"
+#include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/numerics/activation_range.h"
+#include "engine/numerics/requantize.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+// What it costs to copy a tile's depth of a row, over what it costs to multiply the row, as part of
+// its tile, with a column.
+constexpr int64_t kCopy = 28;
+// Bytes of rows that are copied at a time: what stays in L2 next to the weights. More
+// where the weights come from farther away each time: this share of those, and at most so much.
+constexpr int64_t kCopyBytes = int64_t{64} << 10;
+constexpr int64_t kCopyShare = 8;
+constexpr int64_t kMostCopyBytes = int64_t{512} << 10;
+
+int64_t ceilDivide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+class ShapedAmxConvGemm final : public UnitKernel {
+  public:
+    ShapedAmxConvGemm(const AmxInt8Gemm& form, const ConvGemmDefinition& definition,
+                      PackedConstant panels, ConvGemmPlan plan, ByteZeros zeros)
+        : mForm(form),
+          mDepth(withoutGaps(definition.filter, kTileDepth).paddedDepth()),
+          mGroupPanels(kTilePanels.panels(definition.filter.groupChannels())),
+          mGroupDepth(definition.filter.runLength),
+          mPanels(panels),
+          mEpilogue(definition.epilogue),
+          mPlan(std::move(plan)),
+          mZeros(zeros) {}
+
+    Status create(const TensorType& x, const TensorType& output, Activation activation,
+                  size_t threads) {
+        mIsAlone = threads == 1;
+        mSigned = x.type == DataType::QUANT8_ASYMM_SIGNED;
+        mOutputZero = output.quantization.zeroPoint;
+        mRange = rangeOf(activation, output);
+        if (mEpilogue.addition().has_value()) {
+            mAddition.numbers = *mEpilogue.addition();
+        }
+        if (mPlan.usesPaddedTile()) {
+            HALYARD_ASSIGN_OR_RETURN(mPaddedTile, mMemory.add(mPlan.stripLength(), 1));
+        }
+        mRowsAtOnce = rowsToCopy();
+        HALYARD_ASSIGN_OR_RETURN(mTiles,
+                                 mMemory.add(static_cast<size_t>(tileMemoryBytes(
+                                                     std::max(mRowsAtOnce, kTileRows), mDepth,
+                                                     static_cast<int64_t>(mPlan.runs().size()))),
+                                             1));
+        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        return {};
+    }
+
+    // Each byte of it is read just before a sum takes its place, once.
+    std::optional<size_t> replaceableInput() const override {
+        return mEpilogue.addition().has_value() ? mEpilogue.addedInput() : std::nullopt;
+    }
+
+  private:
+    // 0 where a unit's rows are better read where they lie.
+    int64_t rowsToCopy() const {
+        const int64_t rows = mPlan.unitRows();
+        const int64_t lines = mPlan.linesPerUnit();
+        const int64_t tiles = ceilDivide(rows, kTileRows);
+        if (mPlan.runLength() % kTileDepth == 0 && rows >= kTileRows &&
+            (lines == 1 || mPlan.aLine() % mPlan.aRow() == 0)) {
+            const int64_t all = rowsInPlace(lines, rows / lines, mPlan.aLine(), mPlan.aRow());
+            const int64_t columns = mPlan.unitElements() / rows;
+            if (ceilDivide(all, kTileRows) * columns <= tiles * (columns + kCopy)) {
+                return 0;
+            }
+        }
+        const int64_t weights = mGroupPanels * kTilePanels.panelBytes(mDepth);
+        const int64_t bytes = std::clamp(weights / kCopyShare, kCopyBytes, kMostCopyBytes);
+        // In pairs of tiles, as they are multiplied, and in parts of about the same length.
+        const int64_t pairs = ceilDivide(tiles, 2);
+        const int64_t atOnce = std::clamp<int64_t>(bytes / mDepth / (2 * kTileRows), 1, pairs);
+        return ceilDivide(pairs, ceilDivide(pairs, atOnce)) * 2 * kTileRows;
+    }
+
+    // A thread alone goes from columns to columns, and from these to the next node's, which are
+    // packed behind them.
+    int64_t bytesBehind(const KernelCall& call, int64_t index, const GemmWorkItem& unit) const {
+        if (!mIsAlone) {
+            return 0;
+        }
+        if (index + 1 == mPlan.unitCount()) {
+            return static_cast<int64_t>(call.constants().size() - mPanels.offset - mPanels.bytes);
+        }
+        const GemmWorkItem next = mPlan.unit(index + 1);
+        return next.group == unit.group && next.column == unit.column + unit.columns
+                       ? kTilePanels.panels(next.columns) * kTilePanels.panelBytes(mDepth)
+                       : 0;
+    }
+
+    void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
+        const GemmWorkItem unit = mPlan.unit(index);
+        const auto* const x = call.input(0).as<uint8_t>();
+        const int64_t panel = unit.group * mGroupPanels + unit.column / kTileColumns;
+        TileBlock block;
+        QuantizedBlock& matrix = block.matrix;
+        if (mPlan.usesPaddedTile()) {
+            auto* const strip = reinterpret_cast<uint8_t*>(memory + mPaddedTile);
+            mPlan.fillPaddedTile(unit, x, strip, static_cast<uint8_t>(mZeros.x), std::identity());
+            matrix.a = strip + unit.group * mGroupDepth;
+        } else {
+            matrix.a = x + mPlan.inputOffset(unit);
+        }
+        mPlan.lay(unit, matrix);
+        matrix.panels =
+                mPanels.in(call.constants()).data() + panel * kTilePanels.panelBytes(mDepth);
+        matrix.c = call.output(0).as<uint8_t>() + mPlan.outputOffset(unit);
+        matrix.zeroPoint = mOutputZero;
+        matrix.low = mRange.low;
+        matrix.high = mRange.high;
+        matrix.weightsZero = mZeros.weights;
+        block.signedLeft = mSigned;
+        block.depth = mDepth;
+        block.memory = memory + mTiles;
+        block.bytesBehind = bytesBehind(call, index, unit);
+        // A last unit of few rows has none to read in their place.
+        const bool fewRows = unit.lines * unit.rows < kTileRows;
+        block.rowsAtOnce = mRowsAtOnce == 0 && fewRows ? kTileRows : mRowsAtOnce;
+        if (mEpilogue.addition().has_value()) {
+            block.addition = mAddition;
+            block.addition.addend = reinterpret_cast<const uint8_t*>(mEpilogue.addend(call)) +
+                                    mPlan.outputOffset(unit);
+        }
+        mForm.compute(block);
+        if (!mEpilogue.addition().has_value()) {
+            mEpilogue.apply(call, mPlan.outputRows(unit));
+        }
+    }
+
+    const AmxInt8Gemm& mForm;
+    const int64_t mDepth;
+    const int64_t mGroupPanels;
+    const int64_t mGroupDepth;
+    const PackedConstant mPanels;
+    const Epilogue mEpilogue;
+    const ConvGemmPlan mPlan;
+    const ByteZeros mZeros;
+    bool mIsAlone = false;  // whoever computes a unit computes all
+    bool mSigned = false;
+    int32_t mOutputZero = 0;
+    QuantizedRange mRange;
+    TileAddition mAddition;
+    int64_t mRowsAtOnce = 0;
+    size_t mPaddedTile = 0;
+    size_t mTiles = 0;
+};
+
+class AmxConvGemmKernel final : public StepKernel {
+  public:
+    AmxConvGemmKernel(const AmxInt8Gemm& form, std::string_view set, ConvGemmDefinition definition,
+                      PackedConstant panels, ByteZeros zeros)
+        : mForm(form),
+          mDefinition(std::move(definition)),
+          mPanels(panels),
+          mZeros(zeros),
+          mName("acc::gemm_int8 " + std::string(form.tile) + " " + std::string(set) +
+                mDefinition.epilogue.name()) {}
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        return unlessEmpty(types, [&] { return make(types); });
+    }
+
+  private:
+    Result<std::shared_ptr<const ShapedAmxConvGemm>> make(const StepTypes& types) const {
+        const TensorType& x = *types.inputs[0];
+        HALYARD_ASSIGN_OR_RETURN(const GemmShape shape,
+                                 mDefinition.shapeFor(x.shape, types.outputs[0]->shape));
+        HALYARD_ASSIGN_OR_RETURN(
+                ConvGemmPlan plan,
+                ConvGemmPlan::create(shape, {.tileRows = 2 * kTileRows,
+                                             .tileColumns = kTileGroupColumns,
+                                             .smallTileRows = kTileRows,
+                                             .smallTileColumns = kTileGroupColumns / 2,
+                                             .runMultiple = 1,
+                                             .phaseMultiple = kTileDepth,
+                                             .elementBytes = 1,
+                                             .alwaysPaddedTile = false,
+                                             .readsResults = !mDefinition.epilogue.empty() &&
+                                                             !mDefinition.epilogue.addition(),
+                                             .threads = mDefinition.threads}));
+        auto kernel = std::make_shared<ShapedAmxConvGemm>(mForm, mDefinition, mPanels,
+                                                          std::move(plan), mZeros);
+        HALYARD_RETURN_IF_ERROR(
+                kernel->create(x, resultOf(types), mDefinition.activation, mDefinition.threads));
+        return std::shared_ptr<const ShapedAmxConvGemm>(std::move(kernel));
+    }
+
+    const AmxInt8Gemm& mForm;
+    const ConvGemmDefinition mDefinition;
+    const PackedConstant mPanels;
+    const ByteZeros mZeros;
+    const std::string mName;
+};
+
+}  // namespace
+
+bool isLegalForAmx(const Graph& graph, const Node& node) {
+    const TensorType& x = graph.tensor(node.inputs[0]).type;
+    const TensorType& output = graph.tensor(node.outputs[0]).type;
+    const Quantization& weights = graph.tensor(node.inputs[1]).type.quantization;
+    const auto isSmall = [&](float scale) {
+        return multiplier(x.quantization.scale, scale, output.quantization.scale) <=
+               kMostTileMultiplier;
+    };
+    return x.type == output.type && (weights.channelScales.size() == 0
+                                             ? isSmall(weights.scale)
+                                             : std::ranges::all_of(weights.channelScales, isSmall));
+}
+
+bool isProfitableOnAmx(const ConvGemmFilter& filter, const Shape& output) {
+    if (!output.isFullyKnown()) {
+        return false;
+    }
+    const int64_t columns = filter.groupChannels();
+    int64_t rows = 1;
+    for (size_t axis = 0; axis + 1 < output.rank(); ++axis) {
+        rows *= output[axis];
+    }
+    // In cycles for a group of channels, measured: 64 products of bytes that a vector has are half
+    // of one, and a tile of 16384 products is 16, whatever it has. Rows that are copied cost, and
+    // so does each tile of sums, which goes through memory.
+    constexpr int64_t kStoreSums = 48;
+    constexpr int64_t kBegin = 400;
+    const int64_t byVectors = rows * ceilDivide(columns, 16) * (ceilDivide(filter.depth(), 4) / 2);
+    const int64_t tilesOfDepth = ceilDivide(filter.depth(), kTileDepth);
+    const int64_t copies = filter.runLength % kTileDepth == 0 ? 0 : rows * tilesOfDepth * 2;
+    const int64_t byTiles = ceilDivide(rows, kTileRows) * ceilDivide(columns, kTileColumns) *
+                                    (tilesOfDepth * 18 + kStoreSums) +
+                            copies + kBegin;
+    return byTiles < byVectors;
+}
+
+Result<std::unique_ptr<const StepKernel>> compileAmxConvGemm(ConvGemmDefinition definition,
+                                                             const KernelArguments& arguments,
+                                                             const AmxInt8Gemm& form,
+                                                             std::string_view set) {
+    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
+    const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
+    // Signed rows and unsigned ones are multiplied as they are.
+    const ByteZeros zeros = byteZerosOf(x, weights, x.type == DataType::QUANT8_ASYMM_SIGNED);
+    HALYARD_ASSIGN_OR_RETURN(
+            const PackedConstant packed,
+            packQuantizedConvGemm(kTilePanels, withoutGaps(definition.filter, kTileDepth), zeros,
+                                  arguments));
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<AmxConvGemmKernel>(form, set, std::move(definition), packed, zeros));
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/gemm/bf16_split_conv_gemm.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/backends/cpu/gemm/bf16_split_weights.h"
+#include "engine/backends/cpu/gemm/bfloat_weights.h"
+#include "engine/backends/cpu/gemm/conv_gemm_plan.h"
+#include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/numerics/activation_range.h"
+
+namespace halyard::engine::cpu {
+namespace {
+
+// Weights that stay in L2 while blocks of rows go by one at a time. Where there are
+// more, as many blocks go by together as take this share of the weights, and at most so much.
+constexpr int64_t kFewWeightBytes = int64_t{1} << 20;
+constexpr int64_t kRowShare = 8;
+constexpr int64_t kMostRowBytes = int64_t{512} << 10;
+
+int64_t ceilDivide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+class ShapedBf16SplitConvGemm final : public UnitKernel {
+  public:
+    ShapedBf16SplitConvGemm(const Bf16SplitGemm& form, HiLoSplit parts,
+                            const ConvGemmDefinition& definition, PackedConstant panels,
+                            ConvGemmPlan plan)
+        : mForm(form),
+          mParts(parts),
+          mDepth(withoutGaps(definition.filter, kSplitDepth).paddedDepth()),
+          mGroupPanels(kTilePanels.panels(definition.filter.groupChannels())),
+          mGroupDepth(definition.filter.runLength),
+          mRange(rangeOf(definition.activation)),
+          mPanels(panels),
+          mEpilogue(definition.epilogue),
+          mPlan(std::move(plan)) {}
+
+    Status create() {
+        if (mPlan.usesPaddedTile()) {
+            HALYARD_ASSIGN_OR_RETURN(mPaddedTile, mMemory.add(mPlan.stripLength(), sizeof(float)));
+        }
+        mBlocksAtOnce = blocksAtOnce();
+        const int64_t bytes = splitMemoryBytes(mBlocksAtOnce, mDepth, mParts.left);
+        HALYARD_ASSIGN_OR_RETURN(mTiles, mMemory.add(static_cast<size_t>(bytes), 1));
+        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        return {};
+    }
+
+  private:
+    int64_t blocksAtOnce() const {
+        const int64_t columns = mPlan.unitElements() / mPlan.unitRows();
+        const int64_t weights = kTilePanels.panels(columns) * splitPanelBytes(mDepth, mParts.right);
+        if (weights <= kFewWeightBytes) {
+            return 1;
+        }
+        const int64_t most =
+                std::min(kMostSplitBlocks, ceilDivide(mPlan.unitRows(), kSplitBlockRows));
+        const int64_t bytes = std::min(weights / kRowShare, kMostRowBytes);
+        return std::clamp<int64_t>(bytes / (kSplitBlockRows * splitRowBytes(mDepth, mParts.left)),
+                                   1, most);
+    }
+
+    void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
+        const GemmWorkItem unit = mPlan.unit(index);
+        const auto* const x = call.input(0).as<float>();
+        const int64_t panel = unit.group * mGroupPanels + unit.column / kTileColumns;
+        SplitBlock block;
+        FloatBlock& matrix = block.matrix;
+        if (mPlan.usesPaddedTile()) {
+            auto* const strip = reinterpret_cast<float*>(memory + mPaddedTile);
+            mPlan.fillPaddedTile(unit, x, strip, 0.0F, std::identity());
+            matrix.a = strip + unit.group * mGroupDepth;
+        } else {
+            matrix.a = x + mPlan.inputOffset(unit);
+        }
+        mPlan.lay(unit, matrix);
+        matrix.c = call.output(0).as<float>() + mPlan.outputOffset(unit);
+        matrix.low = mRange.low;
+        matrix.high = mRange.high;
+        block.panels =
+                mPanels.in(call.constants()).data() + panel * splitPanelBytes(mDepth, mParts.right);
+        block.parts = mParts;
+        block.depth = mDepth;
+        block.blocksAtOnce = mBlocksAtOnce;
+        block.memory = memory + mTiles;
+        mForm.compute(block);
+        mEpilogue.apply(call, mPlan.outputRows(unit));
+    }
+
+    const Bf16SplitGemm& mForm;
+    const HiLoSplit mParts;
+    const int64_t mDepth;
+    const int64_t mGroupPanels;
+    const int64_t mGroupDepth;
+    const RealRange mRange;
+    const PackedConstant mPanels;
+    const Epilogue mEpilogue;
+    const ConvGemmPlan mPlan;
+    int64_t mBlocksAtOnce = 1;
+    size_t mPaddedTile = 0;
+    size_t mTiles = 0;
+};
+
+// The panels of bf16_split_gemm.h.
+struct PackedBf16SplitConvGemm {
+    ConvGemmFilter filter;  // without gaps
+    int32_t parts = 2;
+    ConstantSource<float> weights;
+    ConstantSource<float> bias;
+
+    static constexpr std::string_view kName = "bf16 split GEMM";
+    HALYARD_FIELDS(filter, parts, weights, bias)
+
+    int64_t panels() const { return kTilePanels.panels(filter.groupChannels()) * filter.groups; }
+    Result<size_t> bytes() const {
+        return packedBytes(panels(), splitPanelBytes(filter.paddedDepth(), parts));
+    }
+    Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
+        std::byte* at = bytes.data();
+        for (int64_t panel = 0; panel < panels(); ++panel) {
+            HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
+            const PanelChannels channels = panelChannels(filter, kTileColumns, panel);
+            auto* const biases = reinterpret_cast<float*>(at);
+            std::fill(std::copy_n(bias.data + channels.first, channels.count, biases),
+                      biases + kTileColumns, 0.0F);
+            splitColumns({.first = weights.data + channels.first * filter.depth(),
+                          .count = channels.count,
+                          .apart = filter.depth(),
+                          .depth = filter.depth()},
+                         parts, bestInstructionSet(), at + kTileColumns * sizeof(float));
+            at += splitPanelBytes(filter.paddedDepth(), parts);
+        }
+        return {};
+    }
+};
+
+bool isWithin(float value, float least, float most) {
+    return value >= least && value <= most;
+}
+
+// Whether weights and bias are such that products by parts of tame rows are those of the floats.
+struct AreInSafeRangeColumns {
+    ConvGemmFilter filter;
+    ConstantSource<float> weights;
+    ConstantSource<float> bias;
+
+    static constexpr std::string_view kName = "are tame columns";
+    HALYARD_FIELDS(filter, weights, bias)
+
+    bool holds() const {
+        for (int64_t channel = 0; channel < filter.channels; ++channel) {
+            if (!isInSafeRange(weights.data + channel * filter.depth(),
+                               std::abs(bias.data[channel]))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+  private:
+    // Columns that contribute nothing, as pruned networks have them, are full of very small
+    // numbers: these do not show in results of a larger bias.
+    bool isInSafeRange(const float* column, float addend) const {
+        // Bits of absolute values are in their order, and those of what is no number above.
+        int32_t bits = 0;
+        for (int64_t k = 0; k < filter.depth(); ++k) {
+            bits = std::max(bits, std::bit_cast<int32_t>(column[k]) & 0x7FFFFFFF);
+        }
+        const auto largest = std::bit_cast<float>(bits);
+        if (!(largest <= kSafeRangeMax)) {
+            return false;
+        }
+        return (addend == 0.0F || isWithin(addend, kSafeRangeMinBias, kSafeRangeMaxBias)) &&
+               (largest == 0.0F || largest >= kSafeRangeMin || addend >= kSafeRangeMin);
+    }
+};
+
+// "3xbf16 by bf16": of rows and of weights.
+std::string nameOf(HiLoSplit parts) {
+    return std::to_string(parts.left) + "xbf16" + (parts.right == 1 ? " by bf16" : "");
+}
+
+class Bf16SplitConvGemmKernel final : public StepKernel {
+  public:
+    Bf16SplitConvGemmKernel(const Bf16SplitGemm& form, HiLoSplit parts, std::string_view set,
+                            ConvGemmDefinition definition, PackedConstant panels)
+        : mForm(form),
+          mParts(parts),
+          mDefinition(std::move(definition)),
+          mPanels(panels),
+          mName("acc::gemm_float " + std::string(form.tile) + " " + nameOf(parts) + " " +
+                std::string(set) + mDefinition.epilogue.name()) {}
+
+    std::string_view name() const override { return mName; }
+
+    Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
+        return unlessEmpty(types, [&] { return make(types); });
+    }
+
+  private:
+    Result<std::shared_ptr<const ShapedBf16SplitConvGemm>> make(const StepTypes& types) const {
+        HALYARD_ASSIGN_OR_RETURN(
+                const GemmShape shape,
+                mDefinition.shapeFor(types.inputs[0]->shape, types.outputs[0]->shape));
+        HALYARD_ASSIGN_OR_RETURN(
+                ConvGemmPlan plan,
+                ConvGemmPlan::create(shape, {.tileRows = kSplitBlockRows,
+                                             .tileColumns = 2 * kTileColumns,
+                                             .readsResults = !mDefinition.epilogue.empty(),
+                                             .threads = mDefinition.threads}));
+        auto kernel = std::make_shared<ShapedBf16SplitConvGemm>(mForm, mParts, mDefinition, mPanels,
+                                                                std::move(plan));
+        HALYARD_RETURN_IF_ERROR(kernel->create());
+        return std::shared_ptr<const ShapedBf16SplitConvGemm>(std::move(kernel));
+    }
+
+    const Bf16SplitGemm& mForm;
+    const HiLoSplit mParts;
+    const ConvGemmDefinition mDefinition;
+    const PackedConstant mPanels;
+    const std::string mName;
+};
+
+// Whether an estimate says that a product of that many rows takes less time by tiles of parts than
+// by vectors of floats.
+bool pays(const ConvGemmFilter& filter, int64_t rows, HiLoSplit parts) {
+    // In cycles for a group of channels, measured. A vector of products is half of one, and a tile
+    // of them 20, whatever it has. Splitting a tile's depth of a row into each of its parts costs,
+    // and so does each tile of sums, which goes through memory.
+    constexpr int64_t kTile = 20;
+    constexpr int64_t kSplit = 8;
+    constexpr int64_t kGather = 8;
+    constexpr int64_t kStoreSums = 160;
+    constexpr int64_t kBegin = 1000;
+    const int64_t columns = ceilDivide(filter.groupChannels(), kTileColumns);
+    const int64_t steps = ceilDivide(filter.depth(), kSplitDepth);
+    const bool gathers = filter.runs > 1 && filter.runLength % kSplitDepth != 0;
+    const int64_t splitting = rows * steps * (kSplit * parts.left + (gathers ? kGather : 0));
+    const int64_t tiles = ceilDivide(rows, kTileRows) * columns;
+    const int64_t byTiles =
+            tiles * (steps * parts.products() * kTile + kStoreSums) + splitting + kBegin;
+    const int64_t byVectors = rows * columns * (filter.depth() + 8) * 9 / 16;
+    return byTiles < byVectors;
+}
+
+}  // namespace
+
+Result<std::optional<HiLoSplit>> hiLoSplitOf(const ConvGemmDefinition& definition,
+                                             const KernelArguments& arguments) {
+    constexpr std::optional<HiLoSplit> kNone;
+    const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
+    if (!output.isFullyKnown() ||
+        typeOf(arguments, arguments.node.inputs[0]).type != DataType::FLOAT32) {
+        return kNone;
+    }
+    const ConstantSource<float> weights = constantOf<float>(arguments, 1);
+    HALYARD_ASSIGN_OR_RETURN(const bool areBfloats,
+                             arguments.constants.holds(
+                                     AreBfloat16{.filter = definition.filter, .weights = weights}));
+    const bool isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
+    if (!isRough && !areBfloats) {
+        return kNone;
+    }
+    const HiLoSplit parts = {.left = isRough ? 2 : 3, .right = areBfloats ? 1 : 2};
+    int64_t rows = 1;
+    for (size_t axis = 0; axis + 1 < output.rank(); ++axis) {
+        rows *= output[axis];
+    }
+    if (!pays(definition.filter, rows, parts)) {
+        return kNone;
+    }
+    // Last, because it reads the weights.
+    HALYARD_ASSIGN_OR_RETURN(const bool areInSafeRange,
+                             arguments.constants.holds(AreInSafeRangeColumns{
+                                     .filter = definition.filter,
+                                     .weights = weights,
+                                     .bias = constantOf<float>(arguments, 2)}));
+    return areInSafeRange ? std::optional(parts) : kNone;
+}
+
+Result<std::unique_ptr<const StepKernel>> compileBf16SplitConvGemm(ConvGemmDefinition definition,
+                                                                   const KernelArguments& arguments,
+                                                                   const Bf16SplitGemm& form,
+                                                                   HiLoSplit parts,
+                                                                   std::string_view set) {
+    HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
+                             arguments.constants.add(PackedBf16SplitConvGemm{
+                                     .filter = withoutGaps(definition.filter, kSplitDepth),
+                                     .parts = parts.right,
+                                     .weights = constantOf<float>(arguments, 1),
+                                     .bias = constantOf<float>(arguments, 2)}));
+    return std::unique_ptr<const StepKernel>(std::make_unique<Bf16SplitConvGemmKernel>(
+            form, parts, set, std::move(definition), packed));
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a node that is computed as a product is compiled to, next to its packed weights.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "engine/backends/cpu/gemm/conv_gemm.h"
+#include "engine/backends/cpu/gemm/conv_gemm_plan.h"
+#include "engine/backends/cpu/gemm/epilogue.h"
+#include "engine/backends/cpu/gemm/float_gemm.h"
+#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/base/fields.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/graph/tensor.h"
+
+namespace halyard::engine::cpu {
+
+// The weights as the graph has them: [channel][line of the filter][taps and depth].
+struct ConvGemmFilter {
+    int64_t channels = 0;
+    int64_t groups = 1;
+    int64_t runs = 1;       // of one channel
+    int64_t runLength = 0;  // not padded
+    int64_t paddedRun = 0;
+
+    HALYARD_FIELDS(channels, groups, runs, runLength, paddedRun)
+
+    int64_t groupChannels() const { return channels / groups; }
+    int64_t depth() const { return runs * runLength; }
+    int64_t paddedDepth() const { return runs * paddedRun; }
+};
+
+// Inputs of a step that multiplies x, channel by channel, with scales before the product takes it:
+// [batch, height, width, channels] and [batch, 1, 1, channels], floats.
+struct InputScale {
+    size_t x = 0;
+    size_t scales = 1;
+};
+
+// The node, without what the graph may let go of.
+struct ConvGemmDefinition {
+    std::optional<Window2d> window;
+    int64_t filterH = 1, filterW = 1;
+    Activation activation = Activation::NONE;
+    ConvGemmFilter filter;
+    std::optional<InputScale> scale;  // none: x is input 0, as it is
+    Epilogue epilogue;
+    size_t threads = 1;
+
+    Result<GemmShape> shapeFor(const Shape& x, const Shape& output) const;
+};
+
+// A run of the filter is padded to a multiple of `multiple`.
+ConvGemmFilter filterOf(const ConvGemmNode& node, const Shape& weights, int64_t multiple);
+
+// Whether it is one by one spatial position that takes every spatial position once.
+bool isPointwise(const Conv2d& node, const Shape& weights);
+
+// The weights of a channel as one run, padded to a multiple of `multiple`.
+inline ConvGemmFilter withoutGaps(const ConvGemmFilter& filter, int64_t multiple) {
+    ConvGemmFilter whole = filter;
+    whole.runs = 1;
+    whole.runLength = filter.depth();
+    whole.paddedRun = (whole.runLength + multiple - 1) / multiple * multiple;
+    return whole;
+}
+
+// Of a panel, which has those of one group.
+struct PanelChannels {
+    int64_t first = 0;
+    int64_t count = 0;
+};
+inline PanelChannels panelChannels(const ConvGemmFilter& filter, int64_t lanes, int64_t panel) {
+    const int64_t ofGroup = filter.groupChannels();
+    const int64_t perGroup = (ofGroup + lanes - 1) / lanes;
+    const int64_t inGroup = panel % perGroup * lanes;
+    return {.first = panel / perGroup * ofGroup + inGroup,
+            .count = std::min(lanes, ofGroup - inGroup)};
+}
+
+// For a node that is part of the step, with those of its nodes that follow it.
+inline KernelArguments argumentsOf(const KernelArguments& step, const Node& node,
+                                   std::span<const Node* const> others = {}) {
+    return {.graph = step.graph,
+            .node = node,
+            .others = others,
+            .constants = step.constants,
+            .packed = step.packed,
+            .threads = step.threads,
+            .checkpoint = step.checkpoint,
+            .options = step.options};
+}
+
+// Of arguments.node, without what follows it. A run of its filter is padded to a multiple of
+// `multiple`.
+ConvGemmDefinition convGemmDefinition(const ConvGemmNode& node, const KernelArguments& arguments,
+                                      int64_t multiple);
+
+// Packs inputs 1 and 2 of a node of floats or halves.
+Result<PackedConstant> packFloatConvGemm(InstructionSet set, const ConvGemmFilter& filter,
+                                         const KernelArguments& arguments);
+
+// For floats, and for 8 bits. The constants are inputs 1 and 2 of the node.
+Result<std::unique_ptr<const StepKernel>> compileFloatConvGemm(ConvGemmDefinition definition,
+                                                               const KernelArguments& arguments,
+                                                               InstructionSet set);
+Result<std::unique_ptr<const StepKernel>> compileQuantizedConvGemm(ConvGemmDefinition definition,
+                                                                   const KernelArguments& arguments,
+                                                                   InstructionSet set);
+
+}  // namespace halyard::engine::cpu

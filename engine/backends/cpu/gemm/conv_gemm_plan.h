@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a convolution or a fully connected layer becomes products of matrices: which rows the left
+// one has, where they lie in the input, and the units that threads share (gemm_tiling.h).
+//
+// The rows are the windows of the output's spatial positions, line by line. Where the windows reach
+// into the padding, or the input has another type than the product reads, the lines that a unit
+// needs are first copied to a strip: with the padding around them, converted. Otherwise they are
+// read where they lie. Of a filter that moves on by several spatial positions a strip can have
+// phases: first every second spatial position of every second line, say, then those between them,
+// and so on. A tap has then all of its spatial positions in one of these, as if it moved on by one.
+// A filter of one spatial position that takes every spatial position makes all of the feature map
+// one line.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "engine/backends/cpu/gemm/epilogue.h"
+#include "engine/backends/cpu/gemm/gemm_tiling.h"
+#include "engine/base/status.h"
+#include "engine/graph/nodes.h"
+#include "engine/graph/tensor.h"
+
+namespace halyard::engine::cpu {
+
+// A part of the work: some rows of some lines of one batch, and some columns of one group.
+struct GemmWorkItem {
+    int64_t batch = 0;
+    int64_t line = 0, lines = 0;
+    int64_t row = 0, rows = 0;
+    int64_t group = 0;
+    int64_t column = 0, columns = 0;  // within the group
+};
+
+class ConvGemmPlan {
+  public:
+    // RESOURCE_EXHAUSTED where a strip could not be addressed.
+    static Result<ConvGemmPlan> create(const GemmShape& shape, const GemmTraits& traits);
+
+    int64_t unitCount() const { return rowUnits() * mColumnGroups; }
+    // Units that have the same columns.
+    int64_t rowUnits() const { return mBatches * mLineGroups * mRowGroups; }
+    GemmWorkItem unit(int64_t index) const;
+    // Multiply-adds in a unit of full size.
+    int64_t unitOperations() const;
+    // Rows, and elements of the output.
+    int64_t unitRows() const { return mLinesPerUnit * mRowsPerUnit; }
+    // Of whole lines where no line takes more than a unit may.
+    int64_t linesPerUnit() const { return mLinesPerUnit; }
+    int64_t unitElements() const { return unitRows() * mColumnsPerUnit; }
+
+    bool usesPaddedTile() const { return mUsesPaddedTile; }
+    // Of the strip of one unit, in elements.
+    size_t stripLength() const { return mPaddedTileLength; }
+    int64_t runLength() const { return mRunLength; }
+    // Offsets of the runs in elements, in the strip or in the input.
+    std::span<const ptrdiff_t> runs() const { return mRuns; }
+    // Elements from a line, and from a row, to the next, in the strip or in the input.
+    ptrdiff_t aLine() const { return mALine; }
+    ptrdiff_t aRow() const { return mARow; }
+    // And in the output.
+    ptrdiff_t cLine() const { return mShape.outputC * mShape.outputW; }
+    ptrdiff_t cRow() const { return mShape.outputC; }
+    // How the unit's matrices lie, in what every form of product calls by the same names.
+    template <typename Block>
+    void lay(const GemmWorkItem& unit, Block& block) const {
+        block.aLine = aLine();
+        block.aRow = aRow();
+        block.runs = runs();
+        block.runLength = runLength();
+        block.lines = unit.lines;
+        block.rows = unit.rows;
+        block.columns = unit.columns;
+        block.cLine = cLine();
+        block.cRow = cRow();
+    }
+    // Where the unit's first row starts in the input, where that is read in place.
+    ptrdiff_t inputOffset(const GemmWorkItem& unit) const;
+    ptrdiff_t outputOffset(const GemmWorkItem& unit) const;
+    EpilogueRows outputRows(const GemmWorkItem& unit) const {
+        return {.begin = outputOffset(unit),
+                .lines = unit.lines,
+                .line = cLine(),
+                .rows = unit.rows,
+                .row = cRow(),
+                .columns = unit.columns};
+    }
+
+    // Copies to the strip what a unit reads, with `padding` where there is no input.
+    // convert(From) gives an element of the strip.
+    template <typename From, typename To, typename Convert>
+    void fillPaddedTile(const GemmWorkItem& unit, const From* input, To* strip, To padding,
+                        Convert convert) const;
+
+  private:
+    // Lines and spatial positions of each phase, for so many of the output.
+    int64_t stripLines(int64_t lines) const {
+        return (lines - 1) * (mShape.strideH / mStridePhasesH) +
+               (mShape.filterH - 1) * mShape.dilationH / mStridePhasesH + 1;
+    }
+    int64_t stripWidth(int64_t rows) const {
+        return (rows - 1) * (mShape.strideW / mStridePhasesW) +
+               (mShape.filterW - 1) * mShape.dilationW / mStridePhasesW + 1;
+    }
+
+    GemmShape mShape;  // after a feature map became one line
+    int64_t mBatches = 1;
+    int64_t mLinesPerUnit = 1, mRowsPerUnit = 1, mColumnsPerUnit = 1;
+    int64_t mLineGroups = 1, mRowGroups = 1, mColumnGroups = 1;
+    int64_t mGroupColumns = 1;         // columns of one group of channels
+    int64_t mColumnGroupsOfGroup = 1;  // units that those are cut into
+    bool mRowsFirst = true;            // neighbouring units differ in their rows
+    bool mUsesPaddedTile = false;
+    size_t mPaddedTileLength = 0;
+    int64_t mPaddedTileRow = 0;  // elements of one line of the strip
+    int64_t mStridePhasesH = 1,
+            mStridePhasesW = 1;      // lines, and spatial positions of a line, by turns
+    int64_t mStridePhaseLength = 0;  // elements of one phase
+    int64_t mRunLength = 0;
+    ptrdiff_t mALine = 0, mARow = 0;
+    std::vector<ptrdiff_t> mRuns;
+};
+
+template <typename From, typename To, typename Convert>
+void ConvGemmPlan::fillPaddedTile(const GemmWorkItem& unit, const From* input, To* strip,
+                                  To padding, Convert convert) const {
+    const GemmShape& s = mShape;
+    const auto copy = [&](const From* from, int64_t pixels, To* to) {
+        const int64_t count = pixels * s.inputC;
+        if constexpr (std::is_same_v<Convert, std::identity>) {
+            return std::copy_n(from, count, to);
+        } else {
+            return std::transform(from, from + count, to, convert);
+        }
+    };
+    const int64_t lines = stripLines(unit.lines);
+    const int64_t width = stripWidth(unit.rows);
+    const From* const batch = input + unit.batch * s.inputH * s.inputW * s.inputC;
+    for (int64_t phase = 0; phase < mStridePhasesH * mStridePhasesW; ++phase) {
+        const int64_t firstLine = unit.line * s.strideH - s.top + phase / mStridePhasesW;
+        const int64_t firstColumn = unit.row * s.strideW - s.left + phase % mStridePhasesW;
+        // The spatial positions of a line that there are.
+        const auto pixelsBefore = [&](int64_t column) {
+            return std::max<int64_t>(column - firstColumn + mStridePhasesW - 1, 0) / mStridePhasesW;
+        };
+        const int64_t begin = std::min(pixelsBefore(0), width);
+        const int64_t end = std::clamp(pixelsBefore(s.inputW), begin, width);
+        const int64_t together = mStridePhasesW == 1 ? end - begin : 1;
+        for (int64_t line = 0; line < lines; ++line) {
+            To* to = strip + phase * mStridePhaseLength + line * mPaddedTileRow;
+            To* const stop = to + mPaddedTileRow;
+            const int64_t at = firstLine + line * mStridePhasesH;
+            if (at >= 0 && at < s.inputH) {
+                to = std::fill_n(to, begin * s.inputC, padding);
+                for (int64_t i = begin; i < end; i += together) {
+                    const int64_t column = firstColumn + i * mStridePhasesW;
+                    to = copy(batch + (at * s.inputW + column) * s.inputC, together, to);
+                }
+            }
+            std::fill(to, stop, padding);
+        }
+    }
+}
+
+}  // namespace halyard::engine::cpu

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "engine/backends/cpu/gemm/gemm_tiling.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace halyard::engine::cpu {
+namespace {
+
+// Of the left matrix in one unit: what stays in the cache next to the processor's registers while
+// all columns go by.
+constexpr int64_t kUnitBytes = int64_t{96} << 10;
+// More where the right matrix is so large that it comes from far away, each time that a unit goes
+// through it: this share of that one, and at most so much.
+constexpr int64_t kUnitShare = 8;
+constexpr int64_t kMostUnitBytes = int64_t{512} << 10;
+// And of its result, where that is read again: what stays in the next cache.
+constexpr int64_t kResultBytes = int64_t{128} << 10;
+// Weights that stay in L2 while rows go by, and how many more of them than of inputs
+// there are where columns are cut; short partitions of rows are slow to read again.
+constexpr int64_t kFewWeightBytes = int64_t{256} << 10;
+constexpr int64_t kMoreWeights = 2;
+constexpr int64_t kMoreWeightsOfRead = 4;
+// So many units per thread even out what threads are late by, and so many are too few.
+constexpr int64_t kUnitsPerThread = 4;
+constexpr int64_t kFewUnitsPerThread = 2;
+// Multiply-adds that are worth a unit of their own.
+constexpr int64_t kFewestOperations = int64_t{1} << 16;
+// As many rows of them as it takes to fetch the weights.
+constexpr int64_t kRowsOfFetching = 8;
+// And those that a unit should not exceed, because nobody asks in the midst of one whether it is
+// time to stop: some milliseconds.
+constexpr int64_t kMostOperations = int64_t{1} << 26;
+
+int64_t ceilDivide(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+int64_t roundUp(int64_t value, int64_t multiple) {
+    return ceilDivide(value, multiple) * multiple;
+}
+
+class Cutter {
+  public:
+    Cutter(const GemmShape& shape, const GemmTraits& traits, int64_t depth)
+        : mShape(shape),
+          mTraits(traits),
+          mDepth(depth),
+          mOneLine(shape.outputH == 1 && shape.filterW == 1),
+          mThreads(static_cast<int64_t>(traits.threads)),
+          mWanted(mThreads == 1 ? 1 : mThreads * kUnitsPerThread) {
+        const int64_t weights = depth * shape.groupColumns();
+        const int64_t pixels = shape.batches * shape.inputH * shape.inputW * shape.groupDepth();
+        const bool areMany = weights * bytes() > kFewWeightBytes;
+        // Weights that come from far away and are by far the larger matrix are read once, and not
+        // once for some rows: then the columns are cut.
+        mCutsColumns = areMany &&
+                       weights / (traits.readsResults ? kMoreWeightsOfRead : kMoreWeights) > pixels;
+        // What neighbouring units share is better the larger of the two matrices.
+        mCut.rowsFirst = mCutsColumns || (areMany && weights > pixels);
+    }
+
+    GemmTiling cut() {
+        limitRows();
+        mCut.columns = mShape.groupColumns();
+        const bool hasSmallTiles = mTraits.smallTileRows > 0 && mThreads > 1;
+        if (!hasSmallTiles) {
+            shareMatrices(mTraits.tileRows, mTraits.tileColumns);
+        } else if (mCutsColumns && linesOverlap()) {
+            shareMatrices(mostly(mTraits.tileRows), columnsOfTile());
+        } else {
+            shareRows();
+        }
+        return mCut;
+    }
+
+  private:
+    int64_t bytes() const { return static_cast<int64_t>(mTraits.elementBytes); }
+    int64_t operations(int64_t rows, int64_t columns) const { return rows * columns * mDepth; }
+    int64_t rowUnits() const {
+        return mShape.batches * ceilDivide(mShape.outputH, mCut.lines) *
+               ceilDivide(mShape.outputW, mCut.rows);
+    }
+    // Units that share columns read lines of the input that others read, too, and nothing is copied
+    // but those lines.
+    bool linesOverlap() const { return mShape.filterH > 1 && mShape.strideW == 1; }
+    // Rows of lines that fill tiles but for an eighth.
+    static int64_t mostly(int64_t tileRows) { return tileRows - tileRows / 8; }
+
+    // As many rows as the cache takes. A strip holds lines, which several output lines share where
+    // windows overlap.
+    void limitRows() {
+        const GemmShape& s = mShape;
+        const int64_t rowBytes = std::max<int64_t>(mDepth * bytes(), 1);
+        const int64_t lineBytes = std::max<int64_t>(s.inputW * s.inputC * bytes(), 1);
+        const int64_t resultBytes = std::max<int64_t>(s.outputC * bytes(), 1);
+        const int64_t unitBytes =
+                std::clamp(rowBytes * s.groupColumns() / kUnitShare, kUnitBytes, kMostUnitBytes);
+        const int64_t mostRows =
+                mTraits.readsResults
+                        ? std::max<int64_t>(std::max(kResultBytes, unitBytes) / resultBytes, 1)
+                        : std::numeric_limits<int64_t>::max();
+        const int64_t fewestColumns =
+                mCutsColumns ? std::min(mTraits.tileColumns, s.groupColumns()) : s.groupColumns();
+        const int64_t rowOperations = std::max<int64_t>(operations(1, fewestColumns), 1);
+        // A last unit of few rows would read the weights for little.
+        const int64_t tiles = ceilDivide(s.outputW, mTraits.tileRows);
+        int64_t mostTiles = s.outputW;
+        if (mOneLine) {
+            mostTiles = std::clamp<int64_t>(
+                    std::min(unitBytes / rowBytes, mostRows) / mTraits.tileRows, 1, 64);
+            if (tiles <= mostTiles + mostTiles / 4) {
+                mostTiles = tiles;
+            }
+        }
+        mCut.rows = mTraits.tileRows *
+                    std::clamp<int64_t>(kMostOperations / rowOperations / mTraits.tileRows, 1,
+                                        mostTiles);
+        mCut.rows = std::min(mCut.rows, s.outputW);
+        if (!mOneLine && mCut.rows == s.outputW) {
+            const int64_t most = kMostOperations / (rowOperations * s.outputW);
+            mCut.lines = std::clamp<int64_t>(std::min({unitBytes / lineBytes - s.filterH, most,
+                                                       mostRows / std::max<int64_t>(s.outputW, 1)}),
+                                             1, s.outputH);
+        }
+    }
+
+    // Cuts columns where weights are by far the larger matrix, and the rows else.
+    void shareMatrices(int64_t fewestRows, int64_t tileColumns) {
+        if (!mCutsColumns) {
+            cutRows(mWanted, 1, mTraits.tileRows);
+        }
+        cutColumns(mWanted, tileColumns);
+        // What is fetched for the columns then serves a thread for several units.
+        if (mCutsColumns) {
+            const int64_t columnUnits =
+                    mShape.groups * ceilDivide(mShape.groupColumns(), mCut.columns);
+            cutRows(ceilDivide(mWanted, columnUnits), fewestRows, mTraits.tileRows);
+        }
+    }
+
+    // Cuts rows as far as tiles go, and columns where those are too few.
+    void shareRows() {
+        cutRows(mWanted, mostly(mTraits.tileRows), mTraits.tileRows);
+        const int64_t few = mThreads * kFewUnitsPerThread;
+        if (!linesOverlap()) {
+            cutRows(few, mostly(mTraits.smallTileRows), mTraits.smallTileRows);
+        }
+        cutColumns(mCutsColumns ? mWanted : few, columnsOfTile());
+    }
+
+    // Small ones only if not even rows that are cut as far as they can be give each thread a unit
+    // and another half of them a second one.
+    int64_t columnsOfTile() {
+        const GemmTiling whole = mCut;
+        const int64_t rows = linesOverlap() ? mTraits.tileRows : mTraits.smallTileRows;
+        cutRows(std::numeric_limits<int64_t>::max(), mostly(rows), rows);
+        const int64_t most =
+                rowUnits() * mShape.groups * ceilDivide(mShape.groupColumns(), mTraits.tileColumns);
+        mCut = whole;
+        return most < mThreads + mThreads / 2 ? mTraits.smallTileColumns : mTraits.tileColumns;
+    }
+
+    // As many units of rows as that, if they do not become too small for it: `fewestRows` of lines,
+    // or a multiple of `step` of one line.
+    void cutRows(int64_t units, int64_t fewestRows, int64_t step) {
+        const int64_t width = mShape.outputW;
+        while (rowUnits() < units && mCut.lines > 1 && mCut.lines / 2 * width >= fewestRows &&
+               operations(mCut.lines / 2 * width, mCut.columns) > kFewestOperations) {
+            mCut.lines = ceilDivide(mCut.lines, 2);
+        }
+        while (mOneLine && rowUnits() < units && mCut.rows > step && width > step &&
+               operations(mCut.rows / 2, mCut.columns) > kFewestOperations) {
+            mCut.rows = roundUp(mCut.rows / 2, step);
+        }
+    }
+
+    // As many units as that with those of rows that there are, if it is worthwhile, each a multiple
+    // of `step` columns.
+    void cutColumns(int64_t units, int64_t step) {
+        const int64_t columns = mShape.groupColumns();
+        const int64_t all = operations(mCut.lines * mCut.rows, columns);
+        const int64_t fetching = operations(kRowsOfFetching, columns);
+        const int64_t worthwhile = std::min(ceilDivide(units, rowUnits() * mShape.groups),
+                                            (all + fetching) / kFewestOperations);
+        const int64_t cuts = std::max<int64_t>({ceilDivide(all, kMostOperations), worthwhile, 1});
+        mCut.columns = std::min(roundUp(ceilDivide(columns, cuts), step), columns);
+    }
+
+    const GemmShape& mShape;
+    const GemmTraits& mTraits;
+    const int64_t mDepth;
+    const bool mOneLine;
+    const int64_t mThreads;
+    const int64_t mWanted;
+    bool mCutsColumns = false;
+    GemmTiling mCut;
+};
+
+}  // namespace
+
+GemmTiling tileGemm(const GemmShape& shape, const GemmTraits& traits, int64_t depth) {
+    return Cutter(shape, traits, depth).cut();
+}
+
+}  // namespace halyard::engine::cpu
