@@ -22,14 +22,14 @@
 #include "driver/prepare/cache_key.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
-#include "hal/aidl/aidl_door.h"
+#include "hal/aidl/aidl_endpoint.h"
 #include "hal/descriptors/descriptor_kind.h"
-#include "hal/hidl/hidl_door.h"
+#include "hal/hidl/hidl_endpoint.h"
 #include "hal/log_sink.h"
 #include "hal/memory/guarded_mapping.h"
 #include "hal/seccomp.h"
 #include "hal/service/backend_needs.h"
-#include "hal/service/door.h"
+#include "hal/service/endpoint.h"
 #include "hal/service/process_watch.h"
 #include "hal/service_options.h"
 
@@ -41,7 +41,7 @@ constexpr const char* kBinder = "/dev/binder";
 // The kernel asks for threads as they are needed. Calls that take long, synchronous executions
 // above all, hold one each, and so do answers that are kept from who floods the service; some are
 // always left for calls that don't.
-constexpr DoorThreads kThreads = {.first = 1, .spawned = 127};
+constexpr EndpointThreads kThreads = {.first = 1, .spawned = 127};
 constexpr driver::CallGate::Limits kLongCalls = {
         .perClient = 16, .perGroup = 24, .shared = 40, .most = 56};
 static_assert(kLongCalls.most + kThreads.spawned / 2 < kThreads.spawned);
@@ -100,16 +100,17 @@ Status serve(const ServiceOptions& options, Backends backendsInUse,
     } else {
         log(LogLevel::INFO, "deaths are told by callbacks: " + started.status().toString());
     }
-    Doors doors;
+    Endpoints endpoints;
     if (options.wires.hidl) {
-        doors.push_back(hidl::makeDoor(kHwBinder, options.serviceName));
+        endpoints.push_back(hidl::makeEndpoint(kHwBinder, options.serviceName));
     }
     if (options.wires.aidl) {
-        doors.push_back(aidl::makeDoor(kBinder, options.serviceName));
+        endpoints.push_back(aidl::makeEndpoint(kBinder, options.serviceName));
     }
-    const DoorChoice choice = options.wires.declaredAlone ? DoorChoice::DECLARED : DoorChoice::ALL;
+    const EndpointChoice choice =
+            options.wires.declaredAlone ? EndpointChoice::DECLARED : EndpointChoice::ALL;
     HALYARD_RETURN_IF_ERROR(
-            openDoors(doors, choice, {.device = device, .processes = processes}, kThreads));
+            openEndpoints(endpoints, choice, {.device = device, .processes = processes}, kThreads));
 
     // Nobody calls before the service is registered, and nothing is opened from here on.
     const bool dumps = !options.driver.dumpDirectory.empty() ||
@@ -120,8 +121,9 @@ Status serve(const ServiceOptions& options, Backends backendsInUse,
             options.seccomp, dumps ? ServingFiles::DUMPS : ServingFiles::NONE, calls));
 
     // Managers may start later than this service, at boot, and may die and come back.
-    HALYARD_ASSIGN_OR_RETURN(const bool announced,
-                             announceDoors(doors, choice, [&] { return !endWasAsked(signals); }));
+    HALYARD_ASSIGN_OR_RETURN(const bool announced, announceEndpoints(endpoints, choice, [&] {
+                                 return !endWasAsked(signals);
+                             }));
     if (announced) {
         int signal = 0;
         while (sigwait(&signals, &signal) == EINTR) {

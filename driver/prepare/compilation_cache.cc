@@ -34,7 +34,7 @@ namespace {
 constexpr std::string_view kMagic = "HALYKEPT";
 constexpr uint32_t kFileVersion = 3;
 constexpr size_t kDigest = std::tuple_size_v<Sha256::Digest>;
-// Magic, version, bytes, of what steers, priority, origin, data; and the seal of the token and of
+// Magic, version, bytes, of control data, priority, origin, data; and the seal of the token and of
 // all these.
 constexpr size_t kVouched =
         kMagic.size() + sizeof(uint32_t) + 2 * sizeof(uint64_t) + sizeof(int32_t) + 2 * kDigest;
@@ -97,7 +97,7 @@ std::vector<uint8_t> modelFileOf(const KeptModel& kept, const Sha256::Digest& or
     }
     to.put(kFileVersion);
     to.put(kept.bytes);
-    to.put(kept.steering);
+    to.put(kept.control);
     to.put(static_cast<int32_t>(kept.priority));
     put(to, origin);
     put(to, kept.data);
@@ -120,7 +120,7 @@ Result<KeptModel> keptModelFrom(std::span<const uint8_t> bytes, const Sha256::Di
     Sha256::Digest keptOrigin = {};
     HALYARD_RETURN_IF_ERROR(from.get(version));
     HALYARD_RETURN_IF_ERROR(from.get(kept.bytes));
-    HALYARD_RETURN_IF_ERROR(from.get(kept.steering));
+    HALYARD_RETURN_IF_ERROR(from.get(kept.control));
     HALYARD_RETURN_IF_ERROR(from.get(priority));
     HALYARD_RETURN_IF_ERROR(get(from, keptOrigin));
     HALYARD_RETURN_IF_ERROR(get(from, kept.data));
@@ -201,11 +201,11 @@ class Writing final : public FileWork {
   private:
     Status write(int model, int data) const {
         FileSink file(data, checkpoint(), client().account().sharedMemory);
-        const uint64_t steering = mSaved.bytesBefore(engine::kFirstOfConstants);
-        KeptDataSink hashing(file, steering);
+        const uint64_t control = mSaved.bytesBefore(engine::kFirstOfConstants);
+        KeptDataSink hashing(file, control);
         HALYARD_RETURN_IF_ERROR(mModel->write(mSaved, hashing));
         const KeptModel kept = {.bytes = hashing.count(),
-                                .steering = steering,
+                                .control = control,
                                 .priority = mModel->priority(),
                                 .data = hashing.finish()};
         FileSink vouching(model, checkpoint(), nullptr);
@@ -248,7 +248,7 @@ class ReadingData final : public FileWork {
           mCache(std::move(cache)),
           mCopy(std::move(copy)),
           mSize(static_cast<size_t>(kept.bytes)),
-          mSteering(static_cast<size_t>(kept.steering)) {}
+          mControl(static_cast<size_t>(kept.control)) {}
 
     // Once it has ended.
     std::span<const uint8_t> bytes() const { return all(); }
@@ -257,7 +257,7 @@ class ReadingData final : public FileWork {
   protected:
     Status run() override {
         HALYARD_ASSIGN_OR_RETURN(
-                mDigest, readKeptData(mCache->dataFiles[0].get(), all(), mSteering, checkpoint()));
+                mDigest, readKeptData(mCache->dataFiles[0].get(), all(), mControl, checkpoint()));
         return {};
     }
 
@@ -267,7 +267,7 @@ class ReadingData final : public FileWork {
     const std::shared_ptr<const CompilationCache> mCache;
     const AlignedBuffer mCopy;
     const size_t mSize;
-    const size_t mSteering;
+    const size_t mControl;
     Sha256::Digest mDigest = {};
 };
 
@@ -278,8 +278,8 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
     if (kept.bytes > std::numeric_limits<size_t>::max()) {
         return internalError("the data file is larger than the address space");
     }
-    if (kept.steering > kept.bytes) {
-        return internalError("the data file has fewer bytes than what steers in it");
+    if (kept.control > kept.bytes) {
+        return internalError("the data file has fewer bytes than control data in it");
     }
     HALYARD_ASSIGN_OR_RETURN(AlignedBuffer copy, allocateKeptData(static_cast<size_t>(kept.bytes),
                                                                   client->account().memory));

@@ -15,7 +15,7 @@
 // that says what a device can do, the blobs of backends (engine/plan/blobs.h), and what is found is
 // believed no more than a model that the client describes, and checked as far.
 //
-// All that steers is covered by SHA-256: sections' places, descriptions and blobs. So are the
+// All control data is covered by SHA-256: sections' places, descriptions and blobs. So are the
 // constants, nearly all of the data file, by 64-bit checksums of their parts alone: they are
 // numbers that are computed with, the client's own from the first, and those that decide on sizes
 // or addresses are looked at whenever a model is loaded. SHA-256 of them alone would take most of
@@ -54,7 +54,7 @@ void keepModel(const DeviceState& state, const std::shared_ptr<const PreparedMod
 // What a model file says that is whole and this device's own.
 struct KeptModel {
     uint64_t bytes = 0;      // in the data file
-    uint64_t steering = 0;   // of these, before the constants
+    uint64_t control = 0;    // of these, before the constants
     bool authentic = false;  // this device wrote it
     Priority priority = Priority::MEDIUM;
     Sha256::Digest data = {};

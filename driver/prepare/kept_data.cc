@@ -25,9 +25,9 @@ static_assert(kLargePage % kSectionPage == 0);
 constexpr size_t kMostReaders = 4;
 constexpr size_t kPartsForReader = 4;
 
-Sha256::Digest digestOf(Sha256& steering, std::span<const uint64_t> sums) {
+Sha256::Digest digestOf(Sha256& control, std::span<const uint64_t> sums) {
     Sha256 hash;
-    hash.add(steering.finish());
+    hash.add(control.finish());
     hash.add({reinterpret_cast<const uint8_t*>(sums.data()), sums.size_bytes()});
     return hash.finish();
 }
@@ -99,10 +99,10 @@ class Parts {
 
 Status KeptDataSink::write(std::span<const uint8_t> bytes) {
     mCount += bytes.size();
-    const auto steering = static_cast<size_t>(std::min<uint64_t>(mLeft, bytes.size()));
-    mSteering.add(bytes.first(steering));
-    mLeft -= steering;
-    for (std::span<const uint8_t> rest = bytes.subspan(steering); !rest.empty();) {
+    const auto control = static_cast<size_t>(std::min<uint64_t>(mLeft, bytes.size()));
+    mControl.add(bytes.first(control));
+    mLeft -= control;
+    for (std::span<const uint8_t> rest = bytes.subspan(control); !rest.empty();) {
         const std::span<const uint8_t> next = rest.first(std::min(kPart - mInPart, rest.size()));
         mPart.add(next);
         mInPart += next.size();
@@ -118,7 +118,7 @@ Sha256::Digest KeptDataSink::finish() {
     if (mInPart > 0) {
         endPart();
     }
-    return digestOf(mSteering, mSums);
+    return digestOf(mControl, mSums);
 }
 
 void KeptDataSink::endPart() {
@@ -134,14 +134,14 @@ Result<AlignedBuffer> allocateKeptData(size_t size, const std::shared_ptr<Budget
     return AlignedBuffer::allocate(room, kLargePage, memory);
 }
 
-Result<Sha256::Digest> readKeptData(int fd, std::span<uint8_t> copy, size_t steering,
+Result<Sha256::Digest> readKeptData(int fd, std::span<uint8_t> copy, size_t control,
                                     const Checkpoint& checkpoint) {
     HALYARD_RETURN_IF_ERROR(checkEnd(fd, copy.size()));
-    HALYARD_RETURN_IF_ERROR(readAll(fd, 0, copy.first(steering), checkpoint));
-    Parts parts(fd, steering, copy.subspan(steering), checkpoint);
+    HALYARD_RETURN_IF_ERROR(readAll(fd, 0, copy.first(control), checkpoint));
+    Parts parts(fd, control, copy.subspan(control), checkpoint);
     HALYARD_RETURN_IF_ERROR(parts.readAndSum());
     Sha256 hash;
-    hash.add(copy.first(steering));
+    hash.add(copy.first(control));
     return digestOf(hash, parts.sums());
 }
 

@@ -9,9 +9,9 @@
 #include <span>
 #include <string>
 
+#include "engine/graph/control_input.h"
 #include "engine/graph/node_rules.h"
 #include "engine/graph/shape_inference.h"
-#include "engine/graph/steering_input.h"
 
 namespace halyard::engine {
 namespace {
@@ -108,7 +108,7 @@ Status inferShapes(const SpaceToBatch& /*node*/, std::span<const KnownInput> inp
     HALYARD_RETURN_IF_ERROR(checkType(*inputs[0].type, "the input", kNumbers));
     HALYARD_ASSIGN_OR_RETURN(Shape x, imageOf(inputs[0], outputs[0]));
     HALYARD_RETURN_IF_ERROR(checkBlock(inputs[1]));
-    HALYARD_RETURN_IF_ERROR(checkSteeringInput(inputs[2], 2, "the paddings"));
+    HALYARD_RETURN_IF_ERROR(checkControlInput(inputs[2], 2, "the paddings"));
     int32_t axes = 2;
     int32_t ends = 2;
     HALYARD_RETURN_IF_ERROR(agree(inputs[2].shape(), "the paddings", {&axes, &ends}));

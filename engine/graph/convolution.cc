@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/graph/control_input.h"
 #include "engine/graph/node_rules.h"
 #include "engine/graph/shape_inference.h"
-#include "engine/graph/steering_input.h"
 
 namespace halyard::engine {
 

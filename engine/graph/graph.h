@@ -44,7 +44,8 @@ enum class ConstantId : uint32_t { NONE = 0 };
 struct ConstantData {
     std::shared_ptr<const void> owner;
     std::span<const uint8_t> bytes;
-    // A client may write to the bytes at any time. The verifier copies those that steer a node.
+    // A client may write to the bytes at any time. The verifier copies those that are a control
+    // input of a node.
     bool shared = false;
     ConstantId id = ConstantId::NONE;
 

@@ -100,9 +100,9 @@ const OutputSpec* NodeSignature::output(size_t index) const {
     return find(outputs, index);
 }
 
-bool NodeSignature::steers(size_t index) const {
+bool NodeSignature::isControlInput(size_t index) const {
     const InputSpec* spec = input(index);
-    return spec != nullptr && (spec->traits & kSteers) != 0;
+    return spec != nullptr && (spec->traits & kControl) != 0;
 }
 
 NodeSignature signatureOf(const NodeDescriptor& descriptor) {

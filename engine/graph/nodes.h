@@ -5,9 +5,9 @@
 //
 // A descriptor lists its fields (base/fields.h: dump, comparison and serialisation follow) and its
 // inputs and outputs by name. An input may be omittable (left out in the graph, or when the graph
-// is run), may steer (its values decide sizes or addresses, so it never lies in memory that a
-// client can write), and may repeat. An output may repeat, and may be found by running: then its
-// shape depends on data that inference does not look at.
+// is run), may be a control input (its values decide sizes or addresses, so it never lies in memory
+// that a client can write), and may repeat. An output may repeat, and may be found by running: then
+// its shape depends on data that inference does not look at.
 //
 // Axes may be negative, counting from the end; they are resolved where the rank is known.
 // "x" is what a node mainly works on. Where nothing else is said, the output has the type of x.
@@ -35,7 +35,7 @@ struct InputSpec {
     uint8_t traits = 0;
 };
 inline constexpr uint8_t kOmittable = 1;
-inline constexpr uint8_t kSteers = 2;
+inline constexpr uint8_t kControl = 2;
 inline constexpr uint8_t kRepeats = 4;  // the last input or output: any number of times, even none
 
 struct OutputSpec {
@@ -205,7 +205,7 @@ struct TransposeConv2d {
     Window2d window = {};
     Activation activation = Activation::NONE;
     static constexpr InputSpec kInputs[] = {
-            {"x"}, {"filter"}, {"bias"}, {"output_shape", kOmittable | kSteers}};
+            {"x"}, {"filter"}, {"bias"}, {"output_shape", kOmittable | kControl}};
     HALYARD_FIELDS(window, activation)
 };
 
@@ -251,7 +251,7 @@ struct Reduce {
     enum class Function : uint8_t { MEAN, SUM, PROD, MAX, MIN, ALL, ANY };
     Function function = Function::MEAN;
     bool keepDims = false;
-    static constexpr InputSpec kInputs[] = {{"x"}, {"axes", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"axes", kControl}};
     HALYARD_FIELDS(function, keepDims)
 };
 
@@ -344,14 +344,14 @@ struct Pack {
 
 // Inputs: x, shape INT32 [rank] (at most one -1; may be computed at execution).
 struct Reshape {
-    static constexpr InputSpec kInputs[] = {{"x"}, {"shape", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"shape", kControl}};
     HALYARD_FIELDS()
 };
 
 // Inputs: x, axes INT32 [n], each of extent 1. Without axes, or with none in the list, every extent
 // of 1 goes. Where every axis goes the output is [1], as Reduce has it.
 struct Squeeze {
-    static constexpr InputSpec kInputs[] = {{"x"}, {"axes", kOmittable | kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"axes", kOmittable | kControl}};
     HALYARD_FIELDS()
 };
 
@@ -365,7 +365,7 @@ struct ExpandDims {
 // Inputs: x, permutation INT32 [rank]: output axis i is input axis permutation[i]. Without it the
 // axes are reversed.
 struct Transpose {
-    static constexpr InputSpec kInputs[] = {{"x"}, {"permutation", kOmittable | kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"permutation", kOmittable | kControl}};
     HALYARD_FIELDS()
 };
 
@@ -376,13 +376,13 @@ struct Transpose {
 struct Pad {
     enum class Mode : uint8_t { CONSTANT, REFLECT, SYMMETRIC };
     Mode mode = Mode::CONSTANT;
-    static constexpr InputSpec kInputs[] = {{"x"}, {"paddings", kSteers}, {"value", kOmittable}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"paddings", kControl}, {"value", kOmittable}};
     HALYARD_FIELDS(mode)
 };
 
 // Inputs: x, begin INT32 [rank], size INT32 [rank] (-1: up to the end).
 struct Slice {
-    static constexpr InputSpec kInputs[] = {{"x"}, {"begin", kSteers}, {"size", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"begin", kControl}, {"size", kControl}};
     HALYARD_FIELDS()
 };
 
@@ -394,19 +394,19 @@ struct StridedSlice {
     int32_t endMask = 0;
     int32_t shrinkMask = 0;
     static constexpr InputSpec kInputs[] = {
-            {"x"}, {"begin", kSteers}, {"end", kSteers}, {"strides", kSteers}};
+            {"x"}, {"begin", kControl}, {"end", kControl}, {"strides", kControl}};
     HALYARD_FIELDS(beginMask, endMask, shrinkMask)
 };
 
 // Inputs: x, multiples INT32 [rank].
 struct Tile {
-    static constexpr InputSpec kInputs[] = {{"x"}, {"multiples", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"multiples", kControl}};
     HALYARD_FIELDS()
 };
 
 // Inputs: x, axis INT32 [1]: the axis whose elements change their order to the opposite.
 struct Reverse {
-    static constexpr InputSpec kInputs[] = {{"x"}, {"axis", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"axis", kControl}};
     HALYARD_FIELDS()
 };
 
@@ -414,7 +414,7 @@ struct Reverse {
 // index outside the axis.
 struct Gather {
     int32_t axis = 0;
-    static constexpr InputSpec kInputs[] = {{"x"}, {"indices", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"indices", kControl}};
     HALYARD_FIELDS(axis)
 };
 
@@ -442,13 +442,13 @@ struct SpaceToDepth {
 
 // Inputs: x [N, H, W, C], block INT32 [2]. Output [N / (b0 * b1), H * b0, W * b1, C].
 struct BatchToSpace {
-    static constexpr InputSpec kInputs[] = {{"x"}, {"block", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"block", kControl}};
     HALYARD_FIELDS()
 };
 
 // Inputs: x [N, H, W, C], block INT32 [2], paddings INT32 [2, 2] of H and W, filled with real 0.
 struct SpaceToBatch {
-    static constexpr InputSpec kInputs[] = {{"x"}, {"block", kSteers}, {"paddings", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"block", kControl}, {"paddings", kControl}};
     HALYARD_FIELDS()
 };
 
@@ -470,7 +470,7 @@ struct Resize {
 // Inputs: dims INT32 [rank], value (one element). Output: that shape, of the value's type, full of
 // it.
 struct Fill {
-    static constexpr InputSpec kInputs[] = {{"dims", kSteers}, {"value"}};
+    static constexpr InputSpec kInputs[] = {{"dims", kControl}, {"value"}};
     HALYARD_FIELDS()
 };
 
@@ -487,7 +487,7 @@ struct Rank {
 // second reading must not disturb.
 struct TopK {
     int32_t k = 1;
-    static constexpr InputSpec kInputs[] = {{"x", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x", kControl}};
     static constexpr OutputSpec kOutputs[] = {{"values"}, {"indices"}};
     HALYARD_FIELDS(k)
 };
@@ -496,7 +496,7 @@ struct TopK {
 // Outputs: [k, ...], whose bytes are 0 where a key is missing, and hits QUANT8_ASYMM [k], 1 where
 // one was found.
 struct HashtableLookup {
-    static constexpr InputSpec kInputs[] = {{"lookups", kSteers}, {"keys", kSteers}, {"values"}};
+    static constexpr InputSpec kInputs[] = {{"lookups", kControl}, {"keys", kControl}, {"values"}};
     static constexpr OutputSpec kOutputs[] = {{"output"}, {"hits"}};
     HALYARD_FIELDS()
 };
@@ -672,7 +672,7 @@ struct RoiAlign {
     float widthRatio = 1.0F;
     int32_t samplesH = 0;
     int32_t samplesW = 0;
-    static constexpr InputSpec kInputs[] = {{"x"}, {"boxes", kSteers}, {"batches", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"boxes", kControl}, {"batches", kControl}};
     HALYARD_FIELDS(height, width, heightRatio, widthRatio, samplesH, samplesW)
 };
 
@@ -682,7 +682,7 @@ struct RoiPool {
     int32_t width = 1;
     float heightRatio = 1.0F;
     float widthRatio = 1.0F;
-    static constexpr InputSpec kInputs[] = {{"x"}, {"boxes", kSteers}, {"batches", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"x"}, {"boxes", kControl}, {"batches", kControl}};
     HALYARD_FIELDS(height, width, heightRatio, widthRatio)
 };
 
@@ -690,7 +690,7 @@ struct RoiPool {
 // (height, width). Output [rois, classes * 4].
 struct BoxTransform {
     static constexpr InputSpec kInputs[] = {
-            {"boxes"}, {"deltas"}, {"batches", kSteers}, {"images"}};
+            {"boxes"}, {"deltas"}, {"batches", kControl}, {"images"}};
     HALYARD_FIELDS()
 };
 
@@ -707,7 +707,7 @@ struct BoxWithNmsLimit {
     float sigma = 0.0F;
     float nmsScoreThreshold = 0.0F;
     static constexpr InputSpec kInputs[] = {
-            {"scores", kSteers}, {"boxes", kSteers}, {"batches", kSteers}};
+            {"scores", kControl}, {"boxes", kControl}, {"batches", kControl}};
     static constexpr OutputSpec kOutputs[] = {{"scores", kFoundByRunning},
                                               {"boxes", kFoundByRunning},
                                               {"classes", kFoundByRunning},
@@ -725,8 +725,10 @@ struct GenerateProposals {
     int32_t maxAfterNms = -1;
     float iouThreshold = 0.0F;
     float minSize = 0.0F;
-    static constexpr InputSpec kInputs[] = {
-            {"scores", kSteers}, {"deltas", kSteers}, {"anchors", kSteers}, {"images", kSteers}};
+    static constexpr InputSpec kInputs[] = {{"scores", kControl},
+                                            {"deltas", kControl},
+                                            {"anchors", kControl},
+                                            {"images", kControl}};
     static constexpr OutputSpec kOutputs[] = {
             {"scores", kFoundByRunning}, {"boxes", kFoundByRunning}, {"batches", kFoundByRunning}};
     HALYARD_FIELDS(heightRatio, widthRatio, maxBeforeNms, maxAfterNms, iouThreshold, minSize)
@@ -751,7 +753,7 @@ struct DetectionPostprocess {
     float iouThreshold = 0.0F;
     bool backgroundIsClass = false;  // the classes are reported from 1 on, not from 0
     static constexpr InputSpec kInputs[] = {
-            {"scores", kSteers}, {"deltas", kSteers}, {"anchors", kSteers}};
+            {"scores", kControl}, {"deltas", kControl}, {"anchors", kControl}};
     static constexpr OutputSpec kOutputs[] = {{"scores"}, {"boxes"}, {"classes"}, {"counts"}};
     HALYARD_FIELDS(scaleY, scaleX, scaleH, scaleW, regular, maxDetections, maxClassesPerDetection,
                    detectionsPerClass, scoreThreshold, iouThreshold, backgroundIsClass)
@@ -760,7 +762,7 @@ struct DetectionPostprocess {
 // Inputs: heatmaps [rois, size, size, keypoints], boxes [rois, 4]. Outputs: scores [rois,
 // keypoints], positions [rois, keypoints, 2] (x, y), those of the largest score between pixels.
 struct HeatmapMaxKeypoint {
-    static constexpr InputSpec kInputs[] = {{"heatmaps", kSteers}, {"boxes"}};
+    static constexpr InputSpec kInputs[] = {{"heatmaps", kControl}, {"boxes"}};
     static constexpr OutputSpec kOutputs[] = {{"scores"}, {"positions"}};
     HALYARD_FIELDS()
 };
@@ -772,7 +774,7 @@ struct HeatmapMaxKeypoint {
 struct If {
     NestedGraph then;
     NestedGraph otherwise;
-    static constexpr InputSpec kInputs[] = {{"condition", kSteers | kOmittable},
+    static constexpr InputSpec kInputs[] = {{"condition", kControl | kOmittable},
                                             {"values", kRepeats | kOmittable}};
     static constexpr OutputSpec kOutputs[] = {{"results", kRepeats | kFoundByRunning}};
     HALYARD_FIELDS(then, otherwise)
@@ -832,7 +834,7 @@ struct NodeSignature {
     // end.
     const InputSpec* input(size_t index) const;
     const OutputSpec* output(size_t index) const;
-    bool steers(size_t index) const;
+    bool isControlInput(size_t index) const;
 };
 NodeSignature signatureOf(const NodeDescriptor& descriptor);
 

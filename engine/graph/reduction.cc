@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
+#include "engine/graph/control_input.h"
 #include "engine/graph/node_rules.h"
 #include "engine/graph/shape_inference.h"
-#include "engine/graph/steering_input.h"
 
 namespace halyard::engine {
 namespace {
@@ -32,7 +32,7 @@ const TypeSet& legalFor(Reduce::Function function) {
 Status inferShapes(const Reduce& node, std::span<const KnownInput> inputs,
                    std::span<TensorType> outputs) {
     HALYARD_RETURN_IF_ERROR(checkMapped(*inputs[0].type, outputs[0], legalFor(node.function)));
-    HALYARD_RETURN_IF_ERROR(checkSteeringInput(inputs[1], 1, "the axes"));
+    HALYARD_RETURN_IF_ERROR(checkControlInput(inputs[1], 1, "the axes"));
     const Shape& x = inputs[0].shape();
     if (!x.hasKnownRank()) {
         outputs[0].shape = Shape::unknownRank();

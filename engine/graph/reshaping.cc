@@ -11,9 +11,9 @@
 #include <span>
 #include <string>
 
+#include "engine/graph/control_input.h"
 #include "engine/graph/node_rules.h"
 #include "engine/graph/shape_inference.h"
-#include "engine/graph/steering_input.h"
 
 namespace halyard::engine {
 namespace {
@@ -191,7 +191,7 @@ Status inferShapes(const Squeeze& /*node*/, std::span<const KnownInput> inputs,
     const KnownInput& axes = inputs[1];
     const Shape& x = inputs[0].shape();
     if (axes.present()) {
-        HALYARD_RETURN_IF_ERROR(checkSteeringInput(axes, 1, "the axes"));
+        HALYARD_RETURN_IF_ERROR(checkControlInput(axes, 1, "the axes"));
     }
     outputs[0].shape = Shape::unknownRank();
     if (!x.hasKnownRank() || (axes.present() && !isKnown(axes))) {

@@ -48,7 +48,7 @@ Result<Shape> mergeShapes(const Shape& a, const Shape& b);
 // has set the outputs' types and quantisation, which inference checks where the node requires them
 // to agree, and may have set what it knows of their shapes, which only Lstm looks at. The counts
 // are those of the kind's signature, and what is absent is omittable: inferShapes(Node) has
-// checked. The values of steering inputs are read where inputs[i].data is there. INVALID_ARGUMENT
+// checked. The values of control inputs are read where inputs[i].data is there. INVALID_ARGUMENT
 // says which rule was broken.
 #define HALYARD_NODE_KIND(Descriptor)                                              \
     Status inferShapes(const Descriptor& node, std::span<const KnownInput> inputs, \

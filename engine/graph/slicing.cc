@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
+#include "engine/graph/control_input.h"
 #include "engine/graph/node_rules.h"
 #include "engine/graph/shape_inference.h"
-#include "engine/graph/steering_input.h"
 
 namespace halyard::engine {
 namespace {
@@ -195,7 +195,7 @@ Status inferShapes(const Pad& node, std::span<const KnownInput> inputs,
     if (inputs[2].present()) {
         HALYARD_RETURN_IF_ERROR(checkPadValue(node, *inputs[0].type, *inputs[2].type));
     }
-    HALYARD_RETURN_IF_ERROR(checkSteeringInput(inputs[1], 2, "the paddings"));
+    HALYARD_RETURN_IF_ERROR(checkControlInput(inputs[1], 2, "the paddings"));
     HALYARD_ASSIGN_OR_RETURN(const Shape paddings, asRank(inputs[1].shape(), 2, "the paddings"));
     HALYARD_RETURN_IF_ERROR(
             sameExtent(paddings[1], "the paddings' columns", 2, "before and after").status());

@@ -91,21 +91,22 @@ Status verifyTensor(const Tensor& tensor) {
     return {};
 }
 
-// Per input of the node: whether it steers the node, or one in a graph inside.
-std::vector<bool> steeringInputs(const Node& node) {
+// Per input of the node: whether it is a control input of the node, or one in a graph inside.
+std::vector<bool> controlInputs(const Node& node) {
     const NodeSignature signature = signatureOf(node.descriptor);
-    std::vector<bool> steers(node.inputs.size());
-    for (size_t i = 0; i < steers.size(); ++i) {
-        steers[i] = signature.steers(i);
+    std::vector<bool> isControl(node.inputs.size());
+    for (size_t i = 0; i < isControl.size(); ++i) {
+        isControl[i] = signature.isControlInput(i);
     }
     const size_t first = std::holds_alternative<If>(node.descriptor) ? 1 : 0;
     for (const NestedGraph* nested : nestedGraphs(node)) {
-        const std::vector<bool> inside = steeringTensors(*nested->graph);
-        for (size_t i = 0; i < nested->graph->inputs().size() && first + i < steers.size(); ++i) {
-            steers[first + i] = steers[first + i] || inside[nested->graph->inputs()[i]];
+        const std::vector<bool> inside = controlTensors(*nested->graph);
+        for (size_t i = 0; i < nested->graph->inputs().size() && first + i < isControl.size();
+             ++i) {
+            isControl[first + i] = isControl[first + i] || inside[nested->graph->inputs()[i]];
         }
     }
-    return steers;
+    return isControl;
 }
 
 // A copy of a graph inside, with what is reserved for it.
@@ -180,7 +181,7 @@ class Verifier {
             }
         }
         HALYARD_RETURN_IF_ERROR(verifyNested(node));
-        HALYARD_RETURN_IF_ERROR(keepSteeringPrivate(node));
+        HALYARD_RETURN_IF_ERROR(keepControlInputsPrivate(node));
         for (size_t i = 0; i < node.outputs.size(); ++i) {
             HALYARD_RETURN_IF_ERROR(
                     define(node.outputs[i]).withContext("output " + std::to_string(i)));
@@ -259,16 +260,16 @@ class Verifier {
         }
     }
 
-    Status keepSteeringPrivate(const Node& node) {
-        const std::vector<bool> steers = steeringInputs(node);
+    Status keepControlInputsPrivate(const Node& node) {
+        const std::vector<bool> isControl = controlInputs(node);
         for (size_t i = 0; i < node.inputs.size(); ++i) {
             const TensorId id = node.inputs[i];
-            if (!steers[i] || id == kNoTensor) {
+            if (!isControl[i] || id == kNoTensor) {
                 continue;
             }
             if (mGraph.tensor(id).isPackedAway()) {
                 return invalidArgument("input " + std::to_string(i) +
-                                       " steers it, and its elements were packed away");
+                                       " is its control input, and its elements were packed away");
             }
             if (!mGraph.tensor(id).constant.shared) {
                 continue;
@@ -387,17 +388,17 @@ Status checkElements(const Graph& graph) {
     return {};
 }
 
-std::vector<bool> steeringTensors(const Graph& graph) {
-    std::vector<bool> steering(graph.tensors().size(), false);
+std::vector<bool> controlTensors(const Graph& graph) {
+    std::vector<bool> control(graph.tensors().size(), false);
     for (const Node& node : graph.nodes()) {
-        const std::vector<bool> steers = steeringInputs(node);
+        const std::vector<bool> isControl = controlInputs(node);
         for (size_t i = 0; i < node.inputs.size(); ++i) {
-            if (steers[i] && node.inputs[i] != kNoTensor) {
-                steering[node.inputs[i]] = true;
+            if (isControl[i] && node.inputs[i] != kNoTensor) {
+                control[node.inputs[i]] = true;
             }
         }
     }
-    return steering;
+    return control;
 }
 
 }  // namespace halyard::engine

@@ -23,8 +23,8 @@ inline constexpr size_t kMaxNesting = 16;
 inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
 
 // Verifies the graph and every graph inside it, and propagates shapes through them, in place: known
-// extents win over unknown ones. Constants that steer a node and that a client can write to are
-// copied first, so that what is checked here is what runs.
+// extents win over unknown ones. Constants that are a control input of a node and that a client can
+// write to are copied first, so that what is checked here is what runs.
 //
 // INVALID_ARGUMENT names the tensor, or the node by its label, and the rule it breaks:
 //   - tensor ids are in range; only inputs of nodes may be kNoTensor;
@@ -34,7 +34,7 @@ inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
 //     tensors that are neither constant nor input nor written before;
 //   - graph outputs (which may repeat, and may be constants or inputs) are computed;
 //   - constants have fully known shapes and as many bytes as the type says, aligned to the element,
-//   but for those that were packed away, which steer no node;
+//   but for those that were packed away, which are no control input;
 //   - quantisation is as the type asks: a positive finite scale and a zero point that an element
 //   can
 //     hold; per channel, one such scale for each index of a dimension;
@@ -56,8 +56,8 @@ Result<std::shared_ptr<Graph>> copyOfNested(const Graph& original,
 // a program has packed one away, so that only that program's store has what it needs.
 Status checkElements(const Graph& graph);
 
-// Per tensor: whether a node that reads it, in this graph or in one inside, is steered by it. The
-// planner never gives such a tensor memory that a client can write.
-std::vector<bool> steeringTensors(const Graph& graph);
+// Per tensor: whether a node that reads it, in this graph or in one inside, has it as a control
+// input. The planner never gives such a tensor memory that a client can write.
+std::vector<bool> controlTensors(const Graph& graph);
 
 }  // namespace halyard::engine

@@ -2,7 +2,7 @@
 
 #include "engine/passes/axis_order.h"
 
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 #include "engine/passes/pass.h"
 
 namespace halyard::engine {

@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "engine/base/half.h"
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 #include "engine/numerics/finite.h"
 
 namespace halyard::engine {

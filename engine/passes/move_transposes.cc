@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 #include "engine/passes/axis_order.h"
 
 namespace halyard::engine {

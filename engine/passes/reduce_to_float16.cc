@@ -92,7 +92,7 @@ class ReduceToFloat16 : public Rule {
                 continue;
             }
             // A run may leave out a graph's input, but nothing that is cast.
-            if (signature.steers(i) ||
+            if (signature.isControlInput(i) ||
                 ((signature.input(i)->traits & kOmittable) != 0 && isGraphInput(id))) {
                 return false;
             }

@@ -2,8 +2,8 @@
 //
 // Where the options ask for FLOAT16: makes FLOAT32 tensors inside the graph FLOAT16. Inputs and
 // outputs of the graph keep their type, with a Cast at each border, and constants are converted
-// once. A node stays as it is where its kind has no FLOAT16, where a FLOAT32 input steers it, and
-// where FLOAT16 can't hold an element of a constant that it reads.
+// once. A node stays as it is where its kind has no FLOAT16, where a FLOAT32 input is its control
+// input, and where FLOAT16 can't hold an element of a constant that it reads.
 
 #pragma once
 

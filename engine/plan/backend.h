@@ -25,12 +25,13 @@
 // bytes of workspace a run needs (its internal tensors and scratch); the planner gives each
 // partition a slice of the execution's one arena, and binds partition inputs and outputs either to
 // the arena or straight to the caller's memory. Elements in the caller's memory may change while a
-// partition runs, because another process may hold the same memory: what steers a node (nodes.h)
-// never lies there.
+// partition runs, because another process may hold the same memory: a node's control inputs
+// (nodes.h) never lies there.
 //
 // A backend whose tensors live elsewhere says so with memory(): inputs and outputs of its
 // partitions then lie in that memory, a workspace too if it asks for one, and the planner copies.
-// Inputs that steer a node of the partition still lie in the host's, unless readsInMemory().
+// Inputs that are a control input of a node of the partition still lie in the host's, unless
+// readsInMemory().
 //
 // run() returns when the results are there; where it is given a queue, it may leave them to that,
 // with whatever it has had checked. What a partition has a device work with lives until the queue
@@ -127,7 +128,7 @@ struct RunArguments {
     std::span<const ConstTensorView> inputs;  // absent ones have no type
     // Types as outputTypes() has them. An output of unknown shape has data == nullptr; the backend
     // asks the allocator for it. An output without elements has an address all the same. Of a
-    // backend with memory of its own, inputs that steer nothing in the partition (or
+    // backend with memory of its own, inputs that are no control inputs in the partition (or
     // readsInMemory()) and all outputs lie there.
     std::span<const TensorView> outputs;
     OutputAllocator* allocator = nullptr;  // null when every shape is known
@@ -206,8 +207,8 @@ class Backend {
             const CompileArguments& arguments) const = 0;
     // Where the tensors of its partitions live; null: in the host's. As long as the backend.
     virtual DeviceMemory* memory() const { return nullptr; }
-    // Whether its partitions read an input that steers the node there as well, where nobody else
-    // writes, and check what they find; otherwise the input lies in the host's memory.
+    // Whether its partitions read an input that is a control input of the node there as well, where
+    // nobody else writes, and check what they find; otherwise the input lies in the host's memory.
     virtual bool readsInMemory(const Graph& /*graph*/, NodeId /*node*/, size_t /*input*/) const {
         return false;
     }

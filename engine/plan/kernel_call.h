@@ -45,9 +45,9 @@ struct KernelMemory {
 };
 
 // One kernel's view of one run of its node. Every input is there, or omitted where the node's kind
-// allows it; inferShapes() has accepted the types, shapes and steering values. Every shape is
-// known, but for those of outputs that are found by running. Inputs and outputs do not overlap;
-// data is aligned to its element size. Steering inputs lie in memory that nobody else writes to;
+// allows it; inferShapes() has accepted the types, shapes and values of control inputs. Every shape
+// is known, but for those of outputs that are found by running. Inputs and outputs do not overlap;
+// data is aligned to its element size. Control inputs lie in memory that nobody else writes to;
 // other inputs may change while the kernel runs. One thread.
 class KernelCall {
   public:

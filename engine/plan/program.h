@@ -33,7 +33,8 @@ struct InputBinding {
     Shape shape;                     // fully known
     // False: the input was left out (no bytes), which is an error where a node can't do without it.
     bool present = true;
-    // Nobody else writes to the bytes during the run; otherwise what steers a node is copied first.
+    // Nobody else writes to the bytes during the run; otherwise a node's control inputs is copied
+    // first.
     bool isPrivate = false;
 };
 
@@ -83,15 +84,16 @@ class Execution {
     Execution& operator=(Execution&& other) noexcept;
 
     // Runs once. Inputs and outputs are read and written in place when aligned to their element
-    // size, through a copy otherwise, or where they steer a node. An output may overlap inputs and
-    // other outputs: it then takes the way through a copy too, so that it does not show in what the
-    // run reads. After the first run with a set of shapes, a run with the same `report` allocates
-    // nothing, unless shapes depend on data. Not re-entrant. OUTPUT_TOO_SMALL: `report` says which
-    // outputs and how large they would be; no shape is missing. INVALID_ARGUMENT: wrong counts,
-    // sizes or shapes, or values that steer a node where it can't go. DEADLINE_EXCEEDED: stopped
-    // part-way. RESOURCE_EXHAUSTED: the program's memory has no room for what the run takes. After
-    // a failure the bytes of the outputs are undefined. `report` may be null. What a run took is
-    // kept for the next, until the Execution's end.
+    // size, through a copy otherwise, or where they are a control input of a node. An output may
+    // overlap inputs and other outputs: it then takes the way through a copy too, so that it does
+    // not show in what the run reads. After the first run with a set of shapes, a run with the same
+    // `report` allocates nothing, unless shapes depend on data. Not re-entrant. OUTPUT_TOO_SMALL:
+    // `report` says which outputs and how large they would be; no shape is missing.
+    // INVALID_ARGUMENT: wrong counts, sizes or shapes, or values that are a control input of a node
+    // where it can't go. DEADLINE_EXCEEDED: stopped part-way. RESOURCE_EXHAUSTED: the program's
+    // memory has no room for what the run takes. After a failure the bytes of the outputs are
+    // undefined. `report` may be null. What a run took is kept for the next, until the Execution's
+    // end.
     Status run(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                const RunOptions& options, ExecutionReport* report);
 
@@ -126,7 +128,8 @@ enum class SavedBlobs : uint8_t {
     ALL,
 };
 
-// Of the sections that save() writes: before it lies what steers, from it on what is computed with.
+// Of the sections that save() writes: before it lies control data, from it on what is computed
+// with.
 inline constexpr std::string_view kFirstOfConstants = "constants";
 
 class Program : public std::enable_shared_from_this<Program> {

@@ -122,7 +122,7 @@ class ScheduleCompiler {
         : mGraph(std::move(graph)),
           mAssignment(assignment),
           mArguments(arguments),
-          mSteers(steeringTensors(*mGraph)),
+          mIsControl(controlTensors(*mGraph)),
           mSlots(mGraph->tensors().size()),
           mFirstNested(mGraph->nodes().size(), 0) {
         size_t nested = 0;
@@ -166,7 +166,7 @@ class ScheduleCompiler {
         SlotId slot = mSlots.find(tensor, home);
         if (slot == kNoSlot) {
             slot = mSlots.add(tensor, home);
-            mSlots[slot].steers = home == kHost && mSteers[tensor];
+            mSlots[slot].isControl = home == kHost && mIsControl[tensor];
         }
         return slot;
     }
@@ -226,19 +226,19 @@ class ScheduleCompiler {
         return home;
     }
 
-    // What steers these nodes from the host's memory.
-    std::set<TensorId> steeringOf(const Partition& partition, const Backend& backend) const {
-        std::set<TensorId> steering;
+    // Control inputs of these nodes from the host's memory.
+    std::set<TensorId> controlInputsOf(const Partition& partition, const Backend& backend) const {
+        std::set<TensorId> control;
         for (const NodeId id : partition.nodes) {
             const Node& node = mGraph->node(id);
             const NodeSignature signature = signatureOf(node.descriptor);
             for (size_t i = 0; i < node.inputs.size(); ++i) {
-                if (signature.steers(i) && !backend.readsInMemory(*mGraph, id, i)) {
-                    steering.insert(node.inputs[i]);
+                if (signature.isControlInput(i) && !backend.readsInMemory(*mGraph, id, i)) {
+                    control.insert(node.inputs[i]);
                 }
             }
         }
-        return steering;
+        return control;
     }
 
     void notePartition(const Partition& partition) {
@@ -283,10 +283,10 @@ class ScheduleCompiler {
                 std::make_unique<ShapeCache<SpecializedPartition>>(kSpecializationsPerStep);
         Step step;
         step.work = std::move(partition);
-        const std::set<TensorId> steering =
-                home == kHost ? std::set<TensorId>() : steeringOf(assigned.partition, backend);
+        const std::set<TensorId> control =
+                home == kHost ? std::set<TensorId>() : controlInputsOf(assigned.partition, backend);
         for (const TensorId input : assigned.partition.inputs) {
-            step.inputs.push_back(read(input, steering.contains(input) ? kHost : home));
+            step.inputs.push_back(read(input, control.contains(input) ? kHost : home));
         }
         for (const TensorId output : assigned.partition.outputs) {
             step.outputs.push_back(write(output, home));
@@ -335,7 +335,7 @@ class ScheduleCompiler {
     std::shared_ptr<Graph> mGraph;
     const Assignment& mAssignment;
     ScheduleArguments& mArguments;
-    const std::vector<bool> mSteers;  // per tensor
+    const std::vector<bool> mIsControl;  // per tensor
     SlotTable mSlots;
     std::vector<size_t> mFirstNested;  // per node: its first in Assignment::nested
     Schedule mSchedule;
@@ -415,11 +415,11 @@ std::vector<int64_t> readersOf(const Schedule& schedule) {
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested
 void releasePackedConstants(Schedule& schedule) {
     const std::vector<int64_t> readers = readersOf(schedule);
-    const std::vector<bool> steers = steeringTensors(*schedule.graph);
+    const std::vector<bool> isControl = controlTensors(*schedule.graph);
     for (const Step& step : schedule.steps) {
         if (const auto* partition = std::get_if<PartitionStep>(&step.work)) {
             for (const TensorId id : partition->compiled->packed()) {
-                if (readers[id] <= 0 && !steers[id]) {
+                if (readers[id] <= 0 && !isControl[id]) {
                     schedule.graph->packAway(id);
                 }
             }

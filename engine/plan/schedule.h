@@ -54,8 +54,8 @@ struct Slot {
     // The first graph output that is this tensor; the tensor is written straight into it where
     // that is possible.
     std::optional<size_t> output;
-    // Steers a node: never lies in memory that somebody else can write to.
-    bool steers = false;
+    // A control input: never lies in memory that somebody else can write to.
+    bool isControl = false;
     // Only copies read it, which may do so wherever it lies.
     bool isOnlyCopied = true;
 };
@@ -63,7 +63,7 @@ struct Slot {
 struct PartitionStep {
     std::string_view backend;
     size_t partition = 0;  // its number, as NodePlacement has it
-    HomeId home = kHost;   // of its tensors, but for what steers it
+    HomeId home = kHost;   // of its tensors, but for its control inputs
     std::unique_ptr<CompiledPartition> compiled;
     // For input shapes that only a run can tell.
     std::unique_ptr<ShapeCache<SpecializedPartition>> specializations;
@@ -159,8 +159,8 @@ void forEachSchedule(const Schedule& schedule, const Visit& visit) {
 }
 
 // Lets go of the elements of constants that every partition reading them has packed, here and in
-// nested schedules, but for those that steer a node, which shapes follow from. To be called once
-// the store is filled.
+// nested schedules, but for those that are a control input of a node, which shapes follow from. To
+// be called once the store is filled.
 void releasePackedConstants(Schedule& schedule);
 
 // Has every partition of a schedule and of those inside it finish. Fails as the first backend does,

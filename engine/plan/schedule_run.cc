@@ -95,7 +95,7 @@ Status ScheduleRun::place(SlotId id) {
             return {};
         }
         if (slot.bytes > 0 && output.present && mOverlaps[*index] == 0 &&
-            !mSchedule.slots[id].steers && output.bytes.size() >= slot.bytes &&
+            !mSchedule.slots[id].isControl && output.bytes.size() >= slot.bytes &&
             isAligned(output.bytes.data(), slot.type->type)) {
             slot.data = reinterpret_cast<std::byte*>(output.bytes.data());
             slot.inCallersMemory = true;
@@ -168,7 +168,7 @@ Status ScheduleRun::bindInput(size_t index) {
     if (!input.present) {
         return {};
     }
-    const bool atRisk = mSchedule.slots[mSchedule.inputs[index]].steers && !input.isPrivate;
+    const bool atRisk = mSchedule.slots[mSchedule.inputs[index]].isControl && !input.isPrivate;
     const bool fits = mSchedule.slots[mSchedule.inputs[index]].isOnlyCopied ||
                       isAligned(input.bytes.data(), slot.type->type);
     if (slot.bytes > 0 && !atRisk && fits) {

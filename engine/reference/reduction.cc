@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/index_walk.h"
 #include "engine/numerics/quantized_mean.h"

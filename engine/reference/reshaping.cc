@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/index_walk.h"
 #include "engine/reference/kernels.h"

@@ -10,8 +10,8 @@
 #include "driver/model/footprint.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/execution_answer.h"
+#include "hal/aidl/in_use_guard.h"
 #include "hal/aidl/memory.h"
-#include "hal/aidl/turn.h"
 
 namespace halyard::hal::aidl {
 
@@ -110,7 +110,7 @@ Result<driver::Request> BurstObject::decodeRequest(const nn::Request& wire,
 Status BurstObject::execute(Call& call, std::string_view what, const nn::Request& wire,
                             std::span<const int64_t> tokens,
                             const Result<driver::ExecuteOptions>& options) {
-    const Turn turn(mComputing);
+    const InUseGuard turn(mComputing);
     Held held;
     const Result<driver::Request> request = decodeRequest(wire, tokens, held);
     HALYARD_RETURN_IF_ERROR(call.end());

@@ -12,7 +12,7 @@
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/execution_answer.h"
 #include "hal/aidl/fenced.h"
-#include "hal/aidl/turn.h"
+#include "hal/aidl/in_use_guard.h"
 
 namespace halyard::hal::aidl {
 
@@ -97,7 +97,7 @@ Status ExecutionObject::executeSynchronously(Call& call) {
     using Method = IExecution::ExecuteSynchronously;
     HALYARD_ASSIGN_OR_RETURN(const auto arguments, call.read<Method>());
     HALYARD_RETURN_IF_ERROR(call.end());
-    const Turn turn(mComputing);
+    const InUseGuard turn(mComputing);
     const Result<Deadline> deadline = decodeDeadline(arguments.deadlineNs);
     for (const Status& status : {deadline.status(), turn.status()}) {
         if (!status.ok()) {
@@ -113,7 +113,7 @@ Status ExecutionObject::executeSynchronously(Call& call) {
 Status ExecutionObject::executeFenced(Call& call) {
     using Method = IExecution::ExecuteFenced;
     HALYARD_ASSIGN_OR_RETURN(const auto arguments, call.read<Method>());
-    const Turn turn(mComputing);
+    const InUseGuard turn(mComputing);
     const Result<Deadline> deadline = decodeDeadline(arguments.deadlineNs);
     driver::ExecuteOptions own = mOptions;
     own.deadline = deadline.ok() ? *deadline : Deadline();

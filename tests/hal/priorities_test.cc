@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Priorities order the work of one user's clients, whichever door it comes by.
+// Priorities order the work of one user's clients, whichever endpoint it comes by.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ namespace {
 using driver::Priority;
 using driver::Scheduler;
 
-// Both doors lead to one driver, by one process.
+// Both endpoints lead to one driver, by one process.
 class Priorities : public ::testing::Test {
   protected:
     void SetUp() override {

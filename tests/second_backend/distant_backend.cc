@@ -216,7 +216,7 @@ class DistantPartition : public CompiledPartition {
             mKernels.insert(toString(node.kind()));
             for (size_t i = 0; i < node.inputs.size(); ++i) {
                 if (node.inputs[i] != kNoTensor) {
-                    steers[node.inputs[i]] = steers[node.inputs[i]] || signature.steers(i);
+                    steers[node.inputs[i]] = steers[node.inputs[i]] || signature.isControlInput(i);
                 }
             }
         }
@@ -341,7 +341,7 @@ class DistantPartition : public CompiledPartition {
 bool isForeseen(const Graph& graph, const Node& node) {
     const NodeSignature signature = signatureOf(node.descriptor);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (signature.steers(i) && node.inputs[i] != kNoTensor &&
+        if (signature.isControlInput(i) && node.inputs[i] != kNoTensor &&
             !graph.tensor(node.inputs[i]).isConstant()) {
             return false;
         }

@@ -22,9 +22,9 @@ constexpr int kBlockShift = 59;
 constexpr size_t kMostBlocks = 32;
 constexpr cl_ulong kUnset = ~cl_ulong{0};
 // One launch is as quick by itself.
-constexpr size_t kFewestInSeries = 2;
-// Beginning and ending a series then count for little.
-constexpr int kTimedInSeries = 32;
+constexpr size_t kFewestInCommandBuffer = 2;
+// Beginning and ending a command buffer then count for little.
+constexpr int kTimedInCommandBuffer = 32;
 // What a recording is charged. No interface tells, so this is rather too much. Of each launch: 10
 // KiB for the node of a CUDA graph (NVIDIA says "around 10KB per kernel node" where it bounds its
 // own cache of graphs: cccl, pull request 3768), and 1 KiB of the host's for its parameters.
@@ -53,7 +53,7 @@ Status BoundKernels::bind(uint64_t plan, std::span<const Launch> launches) {
         std::rotate(found, found + 1, mBound.end());
         return {};
     }
-    BoundPlan bound = {.plan = plan, .launches = {}, .bases = {}, .series = {}};
+    BoundPlan bound = {.plan = plan, .launches = {}, .bases = {}, .commandBuffer = {}};
     bound.launches.reserve(launches.size());
     for (const Launch& launch : launches) {
         HALYARD_ASSIGN_OR_RETURN(BoundLaunch one, bindOne(launch));
@@ -172,75 +172,75 @@ Status BoundKernels::enqueue(size_t index, GpuQueue& queue, const Checkpoint& ch
 }
 
 Status BoundKernels::record(BoundPlan& plan, const GpuQueue& queue, size_t times) const {
-    Series& series = plan.series;
+    CommandBuffer& commandBuffer = plan.commandBuffer;
     std::vector<GpuQueue::RecordedLaunch> launches;
     for (size_t i = 0; i < times; ++i) {
         for (const BoundLaunch& bound : plan.launches) {
             for (const GpuQueue::Range& range : bound.ranges) {
                 launches.push_back({.kernel = bound.kernel.get(), .range = &range});
-                series.work += range.work;
+                commandBuffer.work += range.work;
             }
         }
     }
-    series.isImpossible = series.work > GpuQueue::mostWork(mDevice->facts());
-    if (series.isImpossible) {
+    commandBuffer.isImpossible = commandBuffer.work > GpuQueue::mostWork(mDevice->facts());
+    if (commandBuffer.isImpossible) {
         return {};
     }
     Result<Reservation> memory = Reservation::create(
             mDeviceMemory, kBytesOfRecording + launches.size() * kBytesOfRecordedLaunch);
-    series.isImpossible = !memory.ok();
-    if (series.isImpossible) {
+    commandBuffer.isImpossible = !memory.ok();
+    if (commandBuffer.isImpossible) {
         return {};
     }
     Result<RecordingHandle> recording = queue.record(launches);
-    series.isImpossible = !recording.ok();
+    commandBuffer.isImpossible = !recording.ok();
     HALYARD_RETURN_IF_ERROR(recording.status());
-    series.recorded =
+    commandBuffer.recorded =
             std::make_unique<const ChargedRecording>(*std::move(memory), *std::move(recording));
     return {};
 }
 
 Result<bool> BoundKernels::replay(GpuQueue& queue, const Checkpoint& checkpoint) {
     BoundPlan& plan = mBound.back();
-    Series& series = plan.series;
-    if (series.isImpossible || !queue.canRecord() || plan.launches.size() < kFewestInSeries ||
-        series.runs++ == 0) {
+    CommandBuffer& commandBuffer = plan.commandBuffer;
+    if (commandBuffer.isImpossible || !queue.canRecord() ||
+        plan.launches.size() < kFewestInCommandBuffer || commandBuffer.runs++ == 0) {
         return false;
     }
-    if (series.recorded == nullptr) {
+    if (commandBuffer.recorded == nullptr) {
         const Status recorded = record(plan, queue, 1);
         if (!recorded.ok()) {
             log(LogLevel::WARNING,
                 "GpuAcc launches kernel by kernel: " + std::string(recorded.message()));
         }
-        if (series.isImpossible) {
+        if (commandBuffer.isImpossible) {
             return false;
         }
     }
-    HALYARD_RETURN_IF_ERROR(
-            queue.enqueueRecording(series.recorded->recording.get(), series.work, checkpoint));
+    HALYARD_RETURN_IF_ERROR(queue.enqueueRecording(commandBuffer.recorded->recording.get(),
+                                                   commandBuffer.work, checkpoint));
     return true;
 }
 
-Result<std::optional<std::chrono::nanoseconds>> BoundKernels::timeInSeries(
+Result<std::optional<std::chrono::nanoseconds>> BoundKernels::timeInCommandBuffer(
         GpuQueue& queue, const Checkpoint& checkpoint) {
     BoundPlan& plan = mBound.back();
-    Series& series = plan.series;
-    if (!queue.canRecord() || series.isImpossible) {
+    CommandBuffer& commandBuffer = plan.commandBuffer;
+    if (!queue.canRecord() || commandBuffer.isImpossible) {
         return std::optional<std::chrono::nanoseconds>();
     }
-    if (series.recorded == nullptr) {
-        if (!record(plan, queue, kTimedInSeries).ok() || series.isImpossible) {
+    if (commandBuffer.recorded == nullptr) {
+        if (!record(plan, queue, kTimedInCommandBuffer).ok() || commandBuffer.isImpossible) {
             return std::optional<std::chrono::nanoseconds>();
         }
     }
     HALYARD_RETURN_IF_ERROR(queue.finish());
     const auto start = std::chrono::steady_clock::now();
-    HALYARD_RETURN_IF_ERROR(
-            queue.enqueueRecording(series.recorded->recording.get(), series.work, checkpoint));
+    HALYARD_RETURN_IF_ERROR(queue.enqueueRecording(commandBuffer.recorded->recording.get(),
+                                                   commandBuffer.work, checkpoint));
     HALYARD_RETURN_IF_ERROR(queue.finish());
     return std::optional<std::chrono::nanoseconds>((std::chrono::steady_clock::now() - start) /
-                                                   kTimedInSeries);
+                                                   kTimedInCommandBuffer);
 }
 
 Status BoundKernels::enqueueTraced(size_t index, GpuQueue& queue, const Checkpoint& checkpoint) {

@@ -43,8 +43,8 @@ struct Placed {
 // One thread at a time.
 class BoundKernels final : public PartitionState {
   public:
-    // `deviceMemory`: what series are charged to; null: not limited. `counters`: room for kCounters
-    // of them; nothing where no launch has them.
+    // `deviceMemory`: what command buffer are charged to; null: not limited. `counters`: room for
+    // kCounters of them; nothing where no launch has them.
     explicit BoundKernels(std::shared_ptr<const Device> device,
                           std::shared_ptr<Budget> deviceMemory = nullptr,
                           ChargedBuffer counters = {})
@@ -71,7 +71,7 @@ class BoundKernels final : public PartitionState {
             return {};
         }
         plan.bases.clear();
-        plan.series = {};
+        plan.commandBuffer = {};
         for (BoundLaunch& bound : plan.launches) {
             mPlaced.clear();
             for (const auto& argument : bound.launch->arguments) {
@@ -87,15 +87,15 @@ class BoundKernels final : public PartitionState {
 
     // Enqueues the launch with this index among those that are bound and placed.
     Status enqueue(size_t index, GpuQueue& queue, const Checkpoint& checkpoint);
-    // Enqueues them all, in their order, as a series that the device has kept from the run before.
-    // False: it has kept none, and each is to be enqueued. A series is worth making once a second
-    // run finds everything where it was, and while the budget has room for it.
+    // Enqueues them all, in their order, as a command buffer that the device has kept from the run
+    // before. False: it has kept none, and each is to be enqueued. A command buffer is worth making
+    // once a second run finds everything where it was, and while the budget has room for it.
     Result<bool> replay(GpuQueue& queue, const Checkpoint& checkpoint);
-    // What one run of them all takes amid others of the same, as a series tells, which is run to
-    // its end; nothing where the device keeps none, it would take too long, or the budget has no
-    // room for it.
-    Result<std::optional<std::chrono::nanoseconds>> timeInSeries(GpuQueue& queue,
-                                                                 const Checkpoint& checkpoint);
+    // What one run of them all takes amid others of the same, as a command buffer tells, which is
+    // run to its end; nothing where the device keeps none, it would take too long, or the budget
+    // has no room for it.
+    Result<std::optional<std::chrono::nanoseconds>> timeInCommandBuffer(
+            GpuQueue& queue, const Checkpoint& checkpoint);
     // As enqueue(), for GpuQueue::finishTraced().
     Status enqueueTraced(size_t index, GpuQueue& queue, const Checkpoint& checkpoint);
 
@@ -118,7 +118,7 @@ class BoundKernels final : public PartitionState {
         RecordingHandle recording;
     };
     // Of a plan's launches with the arguments that they have.
-    struct Series {
+    struct CommandBuffer {
         uint64_t runs = 0;
         uint64_t work = 0;
         std::unique_ptr<const ChargedRecording> recorded;
@@ -128,7 +128,7 @@ class BoundKernels final : public PartitionState {
         uint64_t plan = 0;
         std::vector<BoundLaunch> launches;
         std::vector<Placed> bases;  // that the operands were placed by; none: not all are
-        Series series;
+        CommandBuffer commandBuffer;
     };
 
     Result<BoundLaunch> bindOne(const Launch& launch) const;

@@ -64,7 +64,7 @@ Status extend(const DeviceChoice& choice, const Candidate& chosen,
         }
         log(LogLevel::INFO, "GpuAcc goes without CUDA: " + why);
     }
-    if (choice.keepsSeries) {
+    if (choice.keepsCommandBuffer) {
         HALYARD_ASSIGN_OR_RETURN(cl, OpenCl::withCommandBuffers(*cl, chosen.platform));
         facts.through = "command buffers";
     }

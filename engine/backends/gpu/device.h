@@ -54,9 +54,9 @@ struct DeviceChoice {
     std::string device;   // a number in the order of the list, or part of a name; empty: the best
     // "on", "off", or a path or name of CUDA's library; empty: where NVIDIA's device has it.
     std::string cuda = {};
-    // Series of launches are kept where the device says that it can (cl_khr_command_buffer, which
-    // is provisional). By CUDA they always are.
-    bool keepsSeries = false;
+    // CommandBuffer of launches are kept where the device says that it can (cl_khr_command_buffer,
+    // which is provisional). By CUDA they always are.
+    bool keepsCommandBuffer = false;
     // Tiles where they fit, on processors as well: for tests.
     bool tilesAnywhere = false;
     // A processor is gone about as a GPU, with memory of its own: for tests.

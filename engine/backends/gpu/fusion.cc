@@ -210,14 +210,14 @@ class Follower {
 };
 
 // More would be too many arguments for a kernel.
-constexpr size_t kMostSiblings = 4;
+constexpr size_t kMostHorizontalFusion = 4;
 // Among so many products of a tensor they are looked for.
-constexpr size_t kNearSiblings = 16;
+constexpr size_t kNearHorizontalFusion = 16;
 
 // Joins products of one tensor by constants of one form, each with what is fused with it.
-class SiblingFinder {
+class HorizontalFusionFinder {
   public:
-    SiblingFinder(const Graph& graph, const Partition& partition)
+    HorizontalFusionFinder(const Graph& graph, const Partition& partition)
         : mGraph(graph), mPartition(partition) {
         for (size_t i = 0; i < partition.nodes.size(); ++i) {
             mStandsAt.push_back(i);
@@ -250,7 +250,7 @@ class SiblingFinder {
 
   private:
     // Products with what is fused with each, one behind the other.
-    struct Siblings {
+    struct HorizontalFusion {
         FusedNodes nodes;
         std::vector<size_t> ends;  // what makes the result of each
 
@@ -270,14 +270,14 @@ class SiblingFinder {
     void joinSome(const std::vector<size_t>& products) {
         std::vector<bool> isJoined(products.size(), false);
         for (size_t i = 0; i < products.size(); ++i) {
-            Siblings all;
+            HorizontalFusion all;
             all.add(fusedWith(products[i]));
-            const size_t end = std::min(products.size(), i + kNearSiblings);
-            for (size_t j = i + 1; !isJoined[i] && j < end && all.ends.size() < kMostSiblings;
-                 ++j) {
-                Siblings more = all;
+            const size_t end = std::min(products.size(), i + kNearHorizontalFusion);
+            for (size_t j = i + 1;
+                 !isJoined[i] && j < end && all.ends.size() < kMostHorizontalFusion; ++j) {
+                HorizontalFusion more = all;
                 more.add(fusedWith(products[j]));
-                if (isJoined[j] || !areSiblings(nodeAt(products[i]), nodeAt(products[j])) ||
+                if (isJoined[j] || !areHorizontalFusion(nodeAt(products[i]), nodeAt(products[j])) ||
                     !standsBeforeReaders(more)) {
                     continue;
                 }
@@ -295,7 +295,7 @@ class SiblingFinder {
         const auto fused = mFused.find(first);
         return fused == mFused.end() ? FusedNodes{first} : fused->second;
     }
-    bool areSiblings(const Node& a, const Node& b) const {
+    bool areHorizontalFusion(const Node& a, const Node& b) const {
         const auto isAlike = [&](TensorId x, TensorId y) {
             const Tensor& first = mGraph.tensor(x);
             const Tensor& second = mGraph.tensor(y);
@@ -308,10 +308,10 @@ class SiblingFinder {
     }
     // Whether whoever reads a result comes behind all of them, and is none of them: they are
     // computed side by side, so that none may wait for another.
-    bool standsBeforeReaders(const Siblings& siblings) const {
-        const FusedNodes& nodes = siblings.nodes;
+    bool standsBeforeReaders(const HorizontalFusion& fusedBranches) const {
+        const FusedNodes& nodes = fusedBranches.nodes;
         const size_t place = std::ranges::max(nodes);
-        for (const size_t end : siblings.ends) {
+        for (const size_t end : fusedBranches.ends) {
             for (const TensorId result : nodeAt(end).outputs) {
                 const auto [begin, last] = mReaders.equal_range(result);
                 for (auto reader = begin; reader != last; ++reader) {
@@ -358,7 +358,7 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Partition& partiti
         }
     }
     if (needs.facts.prefersTiles) {
-        SiblingFinder(graph, partition).join(fusions);
+        HorizontalFusionFinder(graph, partition).join(fusions);
     }
     return fusions;
 }

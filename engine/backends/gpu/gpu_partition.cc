@@ -73,7 +73,7 @@ class GpuPartition final : public CompiledPartition {
     // Of a constant: who reads it in this partition.
     struct Reading {
         bool asData = false;
-        bool asSteering = false;
+        bool asControl = false;
         size_t times = 0;
     };
     std::map<LocalId, Reading> readingsOfConstants() const;
@@ -94,10 +94,10 @@ std::map<LocalId, GpuPartition::Reading> GpuPartition::readingsOfConstants() con
                     continue;
                 }
                 Reading& reading = readings[local];
-                const bool steers = signature.steers(i) || readsOnHost(*node.node, i);
-                reading.asSteering = reading.asSteering || steers;
-                reading.asData = reading.asData || !steers || readsOnDevice(*node.node, i);
-                reading.times += steers ? 0 : 1;
+                const bool isControl = signature.isControlInput(i) || readsOnHost(*node.node, i);
+                reading.asControl = reading.asControl || isControl;
+                reading.asData = reading.asData || !isControl || readsOnDevice(*node.node, i);
+                reading.times += isControl ? 0 : 1;
             }
         }
     }
@@ -115,7 +115,7 @@ ProductTypes productTypesOf(const CompileArguments& arguments, bool mayRound) {
             types.bytes = types.bytes || isQuantized(type);
             types.halves = types.halves || type == DataType::FLOAT16;
             const bool isFloat32 = type == DataType::FLOAT32;
-            types.roughFloats = types.roughFloats || (isFloat32 && mayRound);
+            types.tf32 = types.tf32 || (isFloat32 && mayRound);
             types.exactFloats = types.exactFloats || (isFloat32 && !mayRound);
         }
     }
@@ -156,7 +156,7 @@ Status GpuPartition::compile(const CompileArguments& arguments) {
                 mParts->constants[local],
                 arguments.constants.add(DeviceConstant{
                         .source = ConstantSource<std::byte>::of(constant), .size = size}));
-        if (!reading.asSteering) {
+        if (!reading.asControl) {
             mPacked.insert(mPacked.end(), reading.times, id);
         }
     }

@@ -138,9 +138,9 @@ Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts,
         return {.emulated = true,
                 .dp4a = false,
                 .copiesOfFloats = true,
-                .matricesOfHalves = true,
-                .matricesOfRoughFloats = true,
-                .matricesOfBytes = true};
+                .halfMma = true,
+                .tf32Mma = true,
+                .int8Mma = true};
     }
     if (!facts.mayHavePtx) {
         return has;
@@ -153,12 +153,12 @@ Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts,
                         .isSigned = false,
                         .isMatrix = false,
                         .copies = false});
-        has.matricesOfBytes = can({.storage = "S8", .pack = 4}) &&
-                              can({.storage = "U8", .pack = 4, .isSigned = false});
+        has.int8Mma = can({.storage = "S8", .pack = 4}) &&
+                      can({.storage = "U8", .pack = 4, .isSigned = false});
     }
     has.copiesOfFloats = types.exactFloats && can({.storage = "F32", .isMatrix = false});
-    has.matricesOfHalves = types.halves && can({.storage = "F16", .pack = 2});
-    has.matricesOfRoughFloats = types.roughFloats && can({.storage = "F32", .pack = 1});
+    has.halfMma = types.halves && can({.storage = "F16", .pack = 2});
+    has.tf32Mma = types.tf32 && can({.storage = "F32", .pack = 1});
     return has;
 }
 

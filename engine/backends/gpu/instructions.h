@@ -17,17 +17,15 @@ namespace halyard::engine::gpu {
 
 // All of them are NVIDIA's, as inline PTX.
 struct Instructions {
-    bool emulated = false;          // as the items of a group can do it by themselves: for tests
-    bool dp4a = false;              // four products of bytes, and their sum
-    bool copiesOfFloats = false;    // from global to local memory, while items go on
-    bool matricesOfHalves = false;  // of float16, with sums of float32
-    bool matricesOfRoughFloats = false;  // of float32, whose factors are rounded to eleven bits
-    bool matricesOfBytes = false;        // of 8 bits, signed or not
+    bool emulated = false;        // as the items of a group can do it by themselves: for tests
+    bool dp4a = false;            // four products of bytes, and their sum
+    bool copiesOfFloats = false;  // from global to local memory, while items go on
+    bool halfMma = false;         // of float16, with sums of float32
+    bool tf32Mma = false;         // of float32, whose factors are rounded to eleven bits
+    bool int8Mma = false;         // of 8 bits, signed or not
 
     // Whether rows can go to local memory by themselves, so that groups may share a tile.
-    bool copies() const {
-        return copiesOfFloats || matricesOfHalves || matricesOfRoughFloats || matricesOfBytes;
-    }
+    bool copies() const { return copiesOfFloats || halfMma || tf32Mma || int8Mma; }
     bool any() const { return dp4a || copies(); }
     // For texts of kernels.
     std::string defines() const;
@@ -37,7 +35,7 @@ struct Instructions {
 struct ProductTypes {
     bool bytes = false;
     bool halves = false;
-    bool roughFloats = false;
+    bool tf32 = false;
     bool exactFloats = false;
 };
 

@@ -165,10 +165,10 @@ Result<RunTime> Measuring::run(Candidate& candidate, GpuQueue& queue) const {
     HALYARD_RETURN_IF_ERROR(kernels.place(bases, [&](const Operand& operand, size_t /*step*/) {
         return placeOf(operand, candidate);
     }));
-    HALYARD_ASSIGN_OR_RETURN(const std::optional<nanoseconds> inSeries,
-                             kernels.timeInSeries(queue, mAround.checkpoint));
-    if (inSeries.has_value()) {
-        return RunTime{.onDevice = *inSeries, .wall = *inSeries};
+    HALYARD_ASSIGN_OR_RETURN(const std::optional<nanoseconds> inCommandBuffer,
+                             kernels.timeInCommandBuffer(queue, mAround.checkpoint));
+    if (inCommandBuffer.has_value()) {
+        return RunTime{.onDevice = *inCommandBuffer, .wall = *inCommandBuffer};
     }
     const auto start = std::chrono::steady_clock::now();
     Status enqueued;

@@ -30,9 +30,9 @@ namespace halyard::engine::gpu {
 
 // The least of several runs.
 struct RunTime {
-    // Of all launches: amid others of the same where the device keeps series, or as their events
-    // tell. An event lasts some microseconds at least, about as long as another launch delays a
-    // run: of several launches each has its share in it.
+    // Of all launches: amid others of the same where the device keeps command buffer, or as their
+    // events tell. An event lasts some microseconds at least, about as long as another launch
+    // delays a run: of several launches each has its share in it.
     std::chrono::nanoseconds onDevice{0};  // 0: the device tells none
     std::chrono::nanoseconds wall{0};      // with enqueueing and waiting
 

@@ -427,9 +427,9 @@ class LoadedBackend : public Backend {
             }
         }
         for (size_t i = 0; i < node.inputs.size(); ++i) {
-            if (signature.steers(i) && node.inputs[i] != kNoTensor &&
+            if (signature.isControlInput(i) && node.inputs[i] != kNoTensor &&
                 !graph.tensor(node.inputs[i]).isConstant()) {
-                return unsupported("runs no node that computed values steer");
+                return unsupported("runs no node with computed control inputs");
             }
         }
         return {};

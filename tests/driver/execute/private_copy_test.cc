@@ -52,7 +52,7 @@ Status transpose(const PreparedModel& prepared, Floats* result) {
     return status;
 }
 
-TEST(PrivateCopies, KeepWhatSteersFromTheClient) {
+TEST(PrivateCopies, KeepControlInputsFromTheClient) {
     const std::unique_ptr<Device> device = makeDevice();
     const Transposing made;
     const auto prepared = device->prepare(made.model, HalVersion::V1_3, {}).value();

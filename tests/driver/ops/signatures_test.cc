@@ -300,10 +300,10 @@ TEST(Signatures, AcceptOmittedInputsWhereTheFormSaysSo) {
                                         std::pair{OperationType::TRANSPOSE, HalVersion::V1_1}}) {
         ModelBuilder builder;
         const uint32_t input = builder.input(floats({2, 1}));
-        const uint32_t steering = builder.omitted({TENSOR_INT32, {0}});
-        builder.operation(type, {input, steering}, {builder.output(floats({2}))});
+        const uint32_t control = builder.omitted({TENSOR_INT32, {0}});
+        builder.operation(type, {input, control}, {builder.output(floats({2}))});
         expectSince(builder.build(), version, describe(type));
-        builder.operand(steering).type = TENSOR_FLOAT32;
+        builder.operand(control).type = TENSOR_FLOAT32;
         expectNever(builder.build(), "an omitted operand of another type");
     }
 }

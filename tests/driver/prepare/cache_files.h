@@ -98,7 +98,7 @@ struct TestCacheFiles {
 // vouches for other data, of which so many bytes come before the constants.
 inline std::vector<uint8_t> forgedModelFile(std::vector<uint8_t> model,
                                             const std::array<uint8_t, 32>& token,
-                                            std::span<const uint8_t> data, size_t steering) {
+                                            std::span<const uint8_t> data, size_t control) {
     class NoSink final : public ByteSink {
         Status write(std::span<const uint8_t> /*bytes*/) override { return {}; }
     };
@@ -107,11 +107,11 @@ inline std::vector<uint8_t> forgedModelFile(std::vector<uint8_t> model,
     constexpr size_t kSizes = 12;
     constexpr ptrdiff_t kDigest = sizeof(Sha256::Digest);
     NoSink none;
-    KeptDataSink summing(none, steering);
+    KeptDataSink summing(none, control);
     if (!summing.write(data).ok()) {
         std::abort();
     }
-    const std::array<uint64_t, 2> sizes = {data.size(), steering};
+    const std::array<uint64_t, 2> sizes = {data.size(), control};
     std::memcpy(model.data() + kSizes, sizes.data(), sizeof sizes);
     std::ranges::copy(summing.finish(), model.end() - 2 * kDigest);
     Sha256 sealing;
@@ -122,10 +122,10 @@ inline std::vector<uint8_t> forgedModelFile(std::vector<uint8_t> model,
 }
 
 // How much of a data file steers, as its model file says.
-inline size_t steeringBytes(std::span<const uint8_t> modelFile) {
-    uint64_t steering = 0;
-    std::memcpy(&steering, modelFile.data() + 20, sizeof steering);
-    return static_cast<size_t>(steering);
+inline size_t controlBytes(std::span<const uint8_t> modelFile) {
+    uint64_t control = 0;
+    std::memcpy(&control, modelFile.data() + 20, sizeof control);
+    return static_cast<size_t>(control);
 }
 
 }  // namespace halyard::driver

@@ -310,16 +310,16 @@ TEST_F(CompilationCaches, BelieveNothingThatASealedModelFileSays) {
     };
     constexpr size_t kVersion = 8;
     constexpr size_t kBytes = 12;
-    constexpr size_t kSteering = 20;
+    constexpr size_t kControl = 20;
     constexpr size_t kPriority = 28;
     EXPECT_TRUE(foundWith(0, 'H').ok());
     EXPECT_EQ(foundWith(0, 'h').message(), "the model file holds no model");
     EXPECT_EQ(foundWith(kVersion, uint32_t{2}).message(), "version 2 of a model file");
     EXPECT_EQ(foundWith(kPriority, int32_t{12345}).message(), "priority 12345 is unknown");
     const uint64_t size = mFiles.data.bytes().size();
-    for (const uint64_t steering : {size + 1, ~uint64_t{0}}) {
-        EXPECT_EQ(foundWith(kSteering, steering).message(),
-                  "the data file has fewer bytes than what steers in it");
+    for (const uint64_t control : {size + 1, ~uint64_t{0}}) {
+        EXPECT_EQ(foundWith(kControl, control).message(),
+                  "the data file has fewer bytes than control data in it");
     }
     EXPECT_EQ(foundWith(kBytes, size - 1).code(), StatusCode::INTERNAL);
     EXPECT_FALSE(foundWith(kBytes, ~uint64_t{0}).ok());
@@ -601,10 +601,10 @@ TEST_F(KeptKernels, AreNotKeptWithoutAKey) {
 TEST_F(KeptKernels, AreRefusedOnceTheyAreSwapped) {
     keep();
     std::vector<uint8_t> data = mFiles.data.bytes();
-    ASSERT_LT(kernelAt(), steeringBytes(mFiles.model.bytes())) << "what is executed is covered";
+    ASSERT_LT(kernelAt(), controlBytes(mFiles.model.bytes())) << "what is executed is covered";
     data[kernelAt()] ^= 1;
     const std::vector<uint8_t> forged = forgedModelFile(mFiles.model.bytes(), mFiles.token, data,
-                                                        steeringBytes(mFiles.model.bytes()));
+                                                        controlBytes(mFiles.model.bytes()));
     mFiles.data.set(data);
     EXPECT_EQ(found(), StatusCode::INTERNAL) << "the data alone";
     mFiles.model.set(forged);
@@ -619,7 +619,7 @@ TEST_F(KeptKernels, AreNotTakenFromAnybodyWhereThereIsNoKey) {
     const Outcome expected = keep();
     std::vector<uint8_t> data = mFiles.data.bytes();
     mFiles.model.set(forgedModelFile(mFiles.model.bytes(), mFiles.token, data,
-                                     steeringBytes(mFiles.model.bytes())));
+                                     controlBytes(mFiles.model.bytes())));
     serve(nullptr);
     const auto model = find();
     ASSERT_TRUE(model.ok()) << model.status().toString() << ": it is a model as any other";

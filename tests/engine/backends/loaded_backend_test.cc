@@ -189,7 +189,7 @@ TEST_F(LoadedBackend, IsNotAskedWhereOnlyARunTellsShapes) {
     const TensorId shape = graph.addTensor(int32({2}));
     graph.setInputs({x, shape});
     addNode(graph, Reshape(), {x, shape});
-    EXPECT_EQ(refusalOf(*library, graph), "runs no node that computed values steer");
+    EXPECT_EQ(refusalOf(*library, graph), "runs no node with computed control inputs");
 }
 
 TEST_F(LoadedBackend, StopsWhenItIsTold) {

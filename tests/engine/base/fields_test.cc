@@ -101,12 +101,12 @@ TEST(NodeSignature, NamesWhatRepeatsBeyondTheEnd) {
     EXPECT_EQ(concat.input(7)->name, "parts");
     EXPECT_EQ(concat.output(1), nullptr);
     const NodeSignature branch = signatureOf(If());
-    EXPECT_TRUE(branch.steers(0));
-    EXPECT_FALSE(branch.steers(1));
+    EXPECT_TRUE(branch.isControlInput(0));
+    EXPECT_FALSE(branch.isControlInput(1));
     EXPECT_EQ(branch.input(5)->name, "values");
     EXPECT_EQ(signatureOf(Reshape()).input(2), nullptr);
-    EXPECT_TRUE(signatureOf(Reshape()).steers(1));
-    EXPECT_FALSE(signatureOf(Reshape()).steers(2));
+    EXPECT_TRUE(signatureOf(Reshape()).isControlInput(1));
+    EXPECT_FALSE(signatureOf(Reshape()).isControlInput(2));
     EXPECT_EQ(signatureOf(Softmax()).output(0)->name, "output");
 }
 

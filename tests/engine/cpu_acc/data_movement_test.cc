@@ -205,7 +205,8 @@ TEST(MovingAcc, GathersRows) {
 TEST(MovingAcc, RefusesIndicesOutsideTheAxis) {
     const Values x = floats({2, 0}, {});
     for (const int32_t index : {-1, 2}) {
-        const Setting setting = {.set = cpu::bestInstructionSet(), .steeringIsConstant = false};
+        const Setting setting = {.set = cpu::bestInstructionSet(),
+                                 .controlInputsAreConstant = false};
         EXPECT_TRUE(ref_test::refused(
                 evaluateTuned(Gather(), {x, list({0, index})}, {x.type}, setting), "index 1"));
     }

@@ -71,7 +71,7 @@ class PageEnd {
 struct Setting {
     cpu::InstructionSet set = cpu::InstructionSet::PORTABLE;
     size_t threads = 1;
-    bool steeringIsConstant = true;
+    bool controlInputsAreConstant = true;
     bool shapesAreKnown = true;
     uint64_t constantInputs = 0;          // a bit for each input that the graph has the values of
     const StopCondition* stop = nullptr;  // asked in one run, after which there is no other
@@ -97,7 +97,7 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
         }
         const Values& values = *inputs[i];
         const bool isConstant = (setting.constantInputs >> i & 1) != 0;
-        if (isConstant || (signature.steers(i) && setting.steeringIsConstant)) {
+        if (isConstant || (signature.isControlInput(i) && setting.controlInputsAreConstant)) {
             node.inputs.push_back(
                     graph->addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
                             .value());
@@ -205,7 +205,7 @@ inline testing::AssertionResult agrees(const NodeDescriptor& node,
         for (int variant = 0; variant < 3; ++variant) {
             const Setting setting = {.set = set,
                                      .threads = variant == 0 ? size_t{1} : size_t{3},
-                                     .steeringIsConstant = variant != 1,
+                                     .controlInputsAreConstant = variant != 1,
                                      .shapesAreKnown = variant == 0,
                                      .constantInputs = constantInputs};
             const std::string where = std::string(cpu::toString(set)) + ", " +

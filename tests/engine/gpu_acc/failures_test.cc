@@ -95,7 +95,7 @@ TEST_P(GpuAccOnADeviceThatShares, FailsWithTheCallThatFailed) {
             ASSERT_TRUE(live().ok()) << "after " << call;
         }
         // Nothing fails here, so that nobody asks for the compiler's words; no block is copied to
-        // another; no series are kept.
+        // another; no command buffer are kept.
         const std::string_view name = function;
         const bool copies = name == "clEnqueueReadBuffer" || name == "clEnqueueWriteBuffer" ||
                             name == "clWaitForEvents";

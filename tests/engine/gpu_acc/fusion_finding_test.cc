@@ -26,11 +26,8 @@ DeviceFacts largeDevice() {
     facts.dividesExactly = true;
     return facts;
 }
-const Instructions kInstructions = {.dp4a = true,
-                                    .copiesOfFloats = true,
-                                    .matricesOfHalves = true,
-                                    .matricesOfRoughFloats = true,
-                                    .matricesOfBytes = true};
+const Instructions kInstructions = {
+        .dp4a = true, .copiesOfFloats = true, .halfMma = true, .tf32Mma = true, .int8Mma = true};
 
 // A convolution and what is added to it; constants have no elements but for lists.
 class Pictures {

@@ -184,7 +184,7 @@ TEST(GpuAccMoving, RefusesWhatOnlyARunTells) {
     const Values x = ref_test::floats({3}, {1, 2, 3});
     EXPECT_EQ(refusal(Pad(), {x, ints({1, 2}, {1, 1}), ref_test::floats({}, {1})}, {x.type}),
               "pads with no value that only a run tells");
-    EXPECT_EQ(refusal(Tile(), {x, list({2})}, {x.type}, {.steeringIsConstant = false}),
+    EXPECT_EQ(refusal(Tile(), {x, list({2})}, {x.type}, {.controlInputsAreConstant = false}),
               "reads no multiples that only a run tells");
 }
 

@@ -77,7 +77,7 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
         }
         const Values& values = *inputs[i];
         if ((setting.constantInputs >> i & 1) != 0 ||
-            (signature.steers(i) && setting.steeringIsConstant)) {
+            (signature.isControlInput(i) && setting.controlInputsAreConstant)) {
             node.inputs.push_back(
                     one.graph->addConstant(values.type, {.owner = nullptr, .bytes = values.bytes})
                             .value());
@@ -136,7 +136,7 @@ std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<siz
     Result<std::unique_ptr<const Backend>> opened =
             makeGpuAcc({.choice = {.library = "",
                                    .device = named != nullptr ? named : "pthread",
-                                   .keepsSeries = products.byTiles,
+                                   .keepsCommandBuffer = products.byTiles,
                                    .tilesAnywhere = products.byTiles,
                                    .asGpu = products.asGpu,
                                    // A device that is named has its own.
@@ -303,18 +303,20 @@ testing::AssertionResult agrees(const NodeDescriptor& node,
     return testing::AssertionSuccess();
 }
 
-testing::AssertionResult agreesThoughSteered(const NodeDescriptor& node,
-                                             const std::vector<std::optional<Values>>& inputs,
-                                             const std::vector<TensorType>& outputs,
-                                             std::optional<double> tolerance) {
+testing::AssertionResult agreesWithControlInputs(const NodeDescriptor& node,
+                                                 const std::vector<std::optional<Values>>& inputs,
+                                                 const std::vector<TensorType>& outputs,
+                                                 std::optional<double> tolerance) {
     for (const bool shapesAreKnown : {true, false}) {
-        for (const bool steeringIsConstant : {true, false}) {
-            const testing::AssertionResult same = agreesIn(
-                    {.shapesAreKnown = shapesAreKnown, .steeringIsConstant = steeringIsConstant},
-                    node, inputs, outputs, tolerance);
+        for (const bool controlInputsAreConstant : {true, false}) {
+            const testing::AssertionResult same =
+                    agreesIn({.shapesAreKnown = shapesAreKnown,
+                              .controlInputsAreConstant = controlInputsAreConstant},
+                             node, inputs, outputs, tolerance);
             if (!same) {
                 return testing::AssertionFailure()
-                       << (steeringIsConstant ? "steered by constants, " : "steered by the run, ")
+                       << (controlInputsAreConstant ? "control inputs are constant, "
+                                                    : "control inputs are computed, ")
                        << same.message();
             }
         }

@@ -73,7 +73,7 @@ const Backend* backendOfVariant(size_t variant, Products products = Products::BY
 struct Setting {
     bool shapesAreKnown = true;
     uint64_t constantInputs = 0;  // a bit for each input that the graph has the values of
-    bool steeringIsConstant = true;
+    bool controlInputsAreConstant = true;
     Products products = Products::BY_ELEMENTS;
     std::optional<size_t> variant = std::nullopt;  // as backendOfVariant() has it
 };
@@ -102,11 +102,11 @@ testing::AssertionResult agreesIn(const Setting& setting, const NodeDescriptor& 
                                   const std::vector<TensorType>& outputs,
                                   std::optional<double> tolerance = std::nullopt);
 
-// agrees() for a node whose kernels check what steers it: whether that is constant or not.
-testing::AssertionResult agreesThoughSteered(const NodeDescriptor& node,
-                                             const std::vector<std::optional<Values>>& inputs,
-                                             const std::vector<TensorType>& outputs,
-                                             std::optional<double> tolerance = std::nullopt);
+// agrees() for a node whose kernels check its control inputs: whether that is constant or not.
+testing::AssertionResult agreesWithControlInputs(const NodeDescriptor& node,
+                                                 const std::vector<std::optional<Values>>& inputs,
+                                                 const std::vector<TensorType>& outputs,
+                                                 std::optional<double> tolerance = std::nullopt);
 
 // Why GpuAcc does not take the node; empty where it does.
 std::string refusal(const NodeDescriptor& node, const std::vector<std::optional<Values>>& inputs,

@@ -75,7 +75,7 @@ TEST(GpuAccRegions, AlignsAsTheReference) {
             const TensorType x = randomType(random, type, {2, 9, 11, 5});
             // Also beyond the picture, on either side where numbers can be negative.
             const float least = isFloat(type) ? -15.0F : 0.0F;
-            ASSERT_TRUE(agreesThoughSteered(
+            ASSERT_TRUE(agreesWithControlInputs(
                     node,
                     {randomValues(random, x), randomBoxes(random, type, 20, least, 40.0F),
                      randomBatches(random, 20, 2)},
@@ -93,7 +93,8 @@ TEST(GpuAccRegions, EndsWithRegionsFarLargerThanThePicture) {
     const Values boxes = floats({4, 4}, {-1e9F, -1e9F, 1e9F, 1e9F, -1e37F, -1e37F, 1e37F, 1e37F,  //
                                          -1000, -300, 2000, 7, 5.5F, 4.5F, 1e6F, 1e5F});
     for (const RoiAlign& node : {RoiAlign(), RoiAlign{.height = 3, .width = 7}}) {
-        ASSERT_TRUE(agreesThoughSteered(node, {x, boxes, ints({4}, {0, 0, 0, 0})}, {x.type}, 1e-5));
+        ASSERT_TRUE(
+                agreesWithControlInputs(node, {x, boxes, ints({4}, {0, 0, 0, 0})}, {x.type}, 1e-5));
     }
 }
 
@@ -109,7 +110,7 @@ TEST(GpuAccRegions, PoolsAsTheReference) {
                                   .widthRatio = random.real(0.5F, 2.0F)};
             const TensorType x = randomType(random, type, {2, 9, 11, 5});
             const float most = 8.75F * std::min(node.heightRatio, node.widthRatio);
-            ASSERT_TRUE(agreesThoughSteered(
+            ASSERT_TRUE(agreesWithControlInputs(
                     node,
                     {randomValues(random, x), randomBoxes(random, type, 20, 0.0F, most),
                      randomBatches(random, 20, 2)},
@@ -129,8 +130,8 @@ TEST(GpuAccRegions, NamesTheFirstRegionThatIsMalformed) {
         std::ranges::copy(box, boxes.begin() + 4);
         const std::vector<std::optional<Values>> inputs = {x, floats({4, 4}, boxes),
                                                            ints({4}, {0, batch, 1, 0})};
-        ASSERT_TRUE(agreesThoughSteered(RoiAlign(), inputs, {x.type}));
-        ASSERT_TRUE(agreesThoughSteered(RoiPool(), inputs, {x.type}));
+        ASSERT_TRUE(agreesWithControlInputs(RoiAlign(), inputs, {x.type}));
+        ASSERT_TRUE(agreesWithControlInputs(RoiPool(), inputs, {x.type}));
     };
     const float infinity = std::numeric_limits<float>::infinity();
     check({0, 0, 4, 4}, 2);
@@ -144,7 +145,8 @@ TEST(GpuAccRegions, NamesTheFirstRegionThatIsMalformed) {
     EXPECT_EQ(refusal(RoiAlign{.samplesH = 129}, {x, floats({1, 4}, {0, 0, 1, 1}), ints({1}, {0})},
                       {x.type}),
               "takes no more than 128 samples of a bin");
-    ASSERT_TRUE(agreesThoughSteered(RoiAlign(), {x, floats({0, 4}, {}), ints({0}, {})}, {x.type}));
+    ASSERT_TRUE(
+            agreesWithControlInputs(RoiAlign(), {x, floats({0, 4}, {}), ints({0}, {})}, {x.type}));
 }
 
 TEST(GpuAccRegions, MovesBoxesAsTheReference) {
@@ -157,7 +159,7 @@ TEST(GpuAccRegions, MovesBoxesAsTheReference) {
                 type == DataType::FLOAT32 ? std::optional(1e-4) : std::nullopt;
         const TensorType deltas = randomType(random, type, {20, 12}, 0.01F);
         const Values pictures = stored(coordinatesFor(type, {3, 2}), {64, 80, 50, 40, 30, 60});
-        ASSERT_TRUE(agreesThoughSteered(
+        ASSERT_TRUE(agreesWithControlInputs(
                 BoxTransform(),
                 {randomBoxes(random, type, 20, 0.0F, 70.0F), randomValues(random, deltas),
                  randomBatches(random, 20, 3), pictures},
@@ -165,10 +167,10 @@ TEST(GpuAccRegions, MovesBoxesAsTheReference) {
                 << deltas.toString();
     }
     const auto check = [](const std::vector<float>& box, int32_t batch) {
-        ASSERT_TRUE(agreesThoughSteered(BoxTransform(),
-                                        {floats({1, 4}, box), floats({1, 4}, {0, 0, 0, 0}),
-                                         ints({1}, {batch}), floats({1, 2}, {8, 8})},
-                                        {ref_test::kFloat}));
+        ASSERT_TRUE(agreesWithControlInputs(BoxTransform(),
+                                            {floats({1, 4}, box), floats({1, 4}, {0, 0, 0, 0}),
+                                             ints({1}, {batch}), floats({1, 2}, {8, 8})},
+                                            {ref_test::kFloat}));
     };
     check({1, 1, 1, 1}, 0);
     check({1, 1, 2, 2}, 1);
@@ -185,7 +187,7 @@ TEST(GpuAccRegions, FindsKeypointsAsTheReference) {
         for (const int32_t size : {2, 9}) {
             const TensorType x = randomType(random, type, {6, size, size, 4});
             // Where the surface is nearly flat, a last bit moves its peak.
-            ASSERT_TRUE(agreesThoughSteered(
+            ASSERT_TRUE(agreesWithControlInputs(
                     HeatmapMaxKeypoint(),
                     {randomValues(random, x), randomBoxes(random, type, 6, 0.0F, 60.0F)},
                     {randomType(random, type, {}), coordinatesFor(type, {})}, 1e-4))
@@ -193,7 +195,7 @@ TEST(GpuAccRegions, FindsKeypointsAsTheReference) {
         }
     }
     const Values x = randomValues(random, typeOf(DataType::FLOAT32, {2, 4, 4, 1}));
-    ASSERT_TRUE(agreesThoughSteered(
+    ASSERT_TRUE(agreesWithControlInputs(
             HeatmapMaxKeypoint(), {x, floats({2, 4}, {0, 0, 1, 1, 2, 2, 1, 3})}, {x.type, x.type}));
 }
 

@@ -34,8 +34,8 @@ TEST(GpuAccSelection, GathersByIndices) {
             const TensorType x = randomType(random, type, randomShape(random, 3, 1, 9));
             const int32_t extent = x.shape[static_cast<size_t>((axis + 3) % 3)];
             const Values indices = ints({2, 35}, randomIntegers(random, 70, 0, extent - 1));
-            ASSERT_TRUE(agreesThoughSteered(Gather{.axis = axis},
-                                            {randomValues(random, x), indices}, {x}))
+            ASSERT_TRUE(agreesWithControlInputs(Gather{.axis = axis},
+                                                {randomValues(random, x), indices}, {x}))
                     << x.toString() << " along " << axis;
         }
     }
@@ -50,20 +50,21 @@ TEST(GpuAccSelection, NamesTheFirstIndexThatIsOutside) {
         std::vector<int32_t> indices = randomIntegers(random, 200, 0, 4);
         indices[static_cast<size_t>(random.integer(0, 199))] = wrong;
         indices[static_cast<size_t>(random.integer(0, 199))] = wrong;
-        ASSERT_TRUE(agreesThoughSteered(Gather{.axis = 1},
-                                        {randomValues(random, x), ints({200}, indices)}, {x}));
+        ASSERT_TRUE(agreesWithControlInputs(Gather{.axis = 1},
+                                            {randomValues(random, x), ints({200}, indices)}, {x}));
     }
     // Also where there is nothing to gather from, or nothing to write.
     for (const Shape& shape : {Shape{3, 0, 2}, Shape{3, 5, 0}}) {
         const Values none = {.type = typeOf(DataType::FLOAT32, shape), .bytes = {}};
-        ASSERT_TRUE(agreesThoughSteered(Gather{.axis = 1}, {none, ints({2}, {1, 7})}, {none.type}));
+        ASSERT_TRUE(
+                agreesWithControlInputs(Gather{.axis = 1}, {none, ints({2}, {1, 7})}, {none.type}));
     }
 }
 
 TEST(GpuAccSelection, FailsOnlyInTheRunThatIsWrong) {
     HALYARD_NEEDS_DEVICE();
     const Values x = floats({3}, {1, 2, 3});
-    const Setting setting = {.steeringIsConstant = false};
+    const Setting setting = {.controlInputsAreConstant = false};
     ASSERT_TRUE(agreesIn(setting, Gather(), {x, ints({1}, {3})}, {x.type}));
     ASSERT_TRUE(agreesIn(setting, Gather(), {x, ints({1}, {2})}, {x.type}));
 }
@@ -78,15 +79,15 @@ TEST(GpuAccSelection, RanksTheLargest) {
             // Bytes have equals among so many.
             const TensorType x = randomType(random, type, {3, length});
             const TopK node = {.k = random.integer(1, length)};
-            ASSERT_TRUE(agreesThoughSteered(node, {randomValues(random, x)}, {x, kInt32}))
+            ASSERT_TRUE(agreesWithControlInputs(node, {randomValues(random, x)}, {x, kInt32}))
                     << node.k << " of " << x.toString();
         }
     }
     const float nan = ref_test::kNan;
     const Values odd = floats({2, 4}, {1, nan, -0.0F, nan, 0.0F, -0.0F, 2, 2});
-    ASSERT_TRUE(agreesThoughSteered(TopK{.k = 4}, {odd}, {odd.type, kInt32}));
+    ASSERT_TRUE(agreesWithControlInputs(TopK{.k = 4}, {odd}, {odd.type, kInt32}));
     const Values none = {.type = typeOf(DataType::FLOAT32, {0, 4}), .bytes = {}};
-    ASSERT_TRUE(agreesThoughSteered(TopK{.k = 2}, {none}, {none.type, kInt32}));
+    ASSERT_TRUE(agreesWithControlInputs(TopK{.k = 2}, {none}, {none.type, kInt32}));
 }
 
 TEST(GpuAccSelection, FindsRowsByTheirKeys) {
@@ -103,7 +104,7 @@ TEST(GpuAccSelection, FindsRowsByTheirKeys) {
             }
             const TensorType values = randomType(random, type, {rows, 3, 2});
             const Values lookups = ints({90}, randomIntegers(random, 90, -45, 45));
-            ASSERT_TRUE(agreesThoughSteered(
+            ASSERT_TRUE(agreesWithControlInputs(
                     HashtableLookup(), {lookups, ints({rows}, keys), randomValues(random, values)},
                     {values, hits}))
                     << rows << " rows of " << values.toString();

@@ -80,7 +80,7 @@ TEST(ConstantCopies, AskTheCheckpointForEveryMegabyteAndLeaveNothingBehind) {
     }
 }
 
-TEST(Verification, StopsWhileItCopiesWhatSteersANode) {
+TEST(Verification, StopsWhileItCopiesControlInputs) {
     const auto pool = std::make_shared<Bytes>(8 * kMegabyte);
     Graph graph;
     const TensorId x = graph.addTensor(float32({4}));

@@ -226,12 +226,12 @@ TEST_F(Verifier, AcceptsAConstantThatWasPackedAway) {
     EXPECT_EQ(verdict().code(), StatusCode::INVALID_ARGUMENT) << "and has a size all the same";
 }
 
-// ---- Constants that steer -----------------------------------------------------------------------
+// ---- Control constants --------------------------------------------------------------------------
 
 // x [2, 6] is reshaped to what a constant in a pool of a client says.
-class SteeringConstant : public testing::Test {
+class ControlConstant : public testing::Test {
   protected:
-    SteeringConstant() {
+    ControlConstant() {
         x = graph.addTensor(float32({2, 6}));
         graph.setInputs({x});
         shape = addShared(int32({2}));
@@ -256,7 +256,7 @@ class SteeringConstant : public testing::Test {
     TensorId shape = kNoTensor;
 };
 
-TEST_F(SteeringConstant, IsCopiedWhereAClientCanWriteToIt) {
+TEST_F(ControlConstant, IsCopiedWhereAClientCanWriteToIt) {
     ASSERT_TRUE(verifyAndInfer(graph).ok());
     (*pool)[0] = 1000;
     const ConstantData& constant = graph.tensor(shape).constant;
@@ -265,16 +265,17 @@ TEST_F(SteeringConstant, IsCopiedWhereAClientCanWriteToIt) {
     EXPECT_EQ(graph.tensor(y).type.shape, Shape({3, 4}));
 }
 
-TEST_F(SteeringConstant, MayNotHaveBeenPackedAway) {
+TEST_F(ControlConstant, MayNotHaveBeenPackedAway) {
     graph.replaceConstant(
             shape,
             {.owner = nullptr, .bytes = {}, .shared = false, .id = static_cast<ConstantId>(1)});
     const Status status = verifyAndInfer(graph);
     EXPECT_EQ(status.code(), StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(status.message(), "node: input 1 steers it, and its elements were packed away");
+    EXPECT_EQ(status.message(),
+              "node: input 1 is its control input, and its elements were packed away");
 }
 
-TEST_F(SteeringConstant, IsAllThatIsCopied) {
+TEST_F(ControlConstant, IsAllThatIsCopied) {
     const TensorId weights = addShared(float32({2}));
     graph.setOutputs({y, weights});
     ASSERT_TRUE(verifyAndInfer(graph).ok());
@@ -282,7 +283,7 @@ TEST_F(SteeringConstant, IsAllThatIsCopied) {
     EXPECT_EQ(static_cast<const void*>(graph.tensor(weights).constant.bytes.data()), pool->data());
 }
 
-TEST_F(SteeringConstant, IsCopiedWithinTheBudget) {
+TEST_F(ControlConstant, IsCopiedWithinTheBudget) {
     const auto none = std::make_shared<Budget>(4);
     const Status status = verifyAndInfer(graph, none);
     EXPECT_EQ(status.code(), StatusCode::RESOURCE_EXHAUSTED);
@@ -290,11 +291,11 @@ TEST_F(SteeringConstant, IsCopiedWithinTheBudget) {
             << status.message();
 }
 
-TEST_F(SteeringConstant, ShowsInTheSteeringTensors) {
-    const std::vector<bool> steering = steeringTensors(graph);
-    EXPECT_FALSE(steering[x]);
-    EXPECT_TRUE(steering[shape]);
-    EXPECT_FALSE(steering[y]);
+TEST_F(ControlConstant, ShowsInTheControlTensors) {
+    const std::vector<bool> control = controlTensors(graph);
+    EXPECT_FALSE(control[x]);
+    EXPECT_TRUE(control[shape]);
+    EXPECT_FALSE(control[y]);
 }
 
 // ---- Graphs inside ------------------------------------------------------------------------------
@@ -412,7 +413,7 @@ TEST(NestedVerification, EndsAtTheMostNodes) {
 }
 
 // The shape that a Reshape inside a branch reads is a value of the branch.
-TEST(NestedVerification, KnowsWhatSteersANodeInside) {
+TEST(NestedVerification, KnowsTheControlInputsInside) {
     Graph inner;
     const TensorId x = inner.addTensor(float32({2, 6}));
     const TensorId shape = inner.addTensor(int32({2}));
@@ -432,10 +433,10 @@ TEST(NestedVerification, KnowsWhatSteersANodeInside) {
     graph.setOutputs({addNode(graph, If{.then = nest(inner), .otherwise = nest(inner)},
                               {condition, value, asked})});
     ASSERT_TRUE(verifyAndInfer(graph).ok());
-    const std::vector<bool> steering = steeringTensors(graph);
-    EXPECT_TRUE(steering[condition]);
-    EXPECT_FALSE(steering[value]);
-    EXPECT_TRUE(steering[asked]);
+    const std::vector<bool> control = controlTensors(graph);
+    EXPECT_TRUE(control[condition]);
+    EXPECT_FALSE(control[value]);
+    EXPECT_TRUE(control[asked]);
     EXPECT_FALSE(graph.tensor(asked).constant.shared) << "a private copy";
 }
 

@@ -105,8 +105,8 @@ TEST(ReduceToFloat16, KeepsReadersOfConstantsThatAreTooLarge) {
     EXPECT_TRUE(computeTheSame(before, graph, test.random(), kRounding));
 }
 
-// Scores steer, and so do shapes; what is quantised stays bit for bit.
-TEST(ReduceToFloat16, LeavesQuantizedPartsAndWhatSteersAsTheyAre) {
+// Scores and shapes are control inputs; what is quantised stays bit for bit.
+TEST(ReduceToFloat16, LeavesQuantizedPartsAndControlInputsAsTheyAre) {
     TestGraph test;
     const TensorType bytes = typeOf(DataType::QUANT8_ASYMM, {1, 6, 6, 2}, 0.05F, 10);
     const TensorId x = test.input(bytes);

@@ -211,8 +211,9 @@ TEST_F(OnADevice, ShapesMayComeWithTheRequest) {
     }
 }
 
-// x [6], shape [2] -> Reshape -> Activate; the shape is computed on the device and steers there.
-TEST_F(OnADevice, WhatSteersLiesOnTheHost) {
+// x [6], shape [2] -> Reshape -> Activate; the shape is computed on the device and is a control
+// input there.
+TEST_F(OnADevice, ControlInputsLieOnTheHost) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({kElements}));
     const TensorId shape = graph.addTensor(int32({2}));
@@ -221,7 +222,7 @@ TEST_F(OnADevice, WhatSteersLiesOnTheHost) {
     graph.addNode({.descriptor = Binary{.function = Binary::Function::MAXIMUM},
                    .inputs = {shape, shape},
                    .outputs = {doubled},
-                   .label = "steer",
+                   .label = "control",
                    .sources = {}});
     graph.setOutputs({relu(graph, addNode(graph, Reshape(), {x, doubled}, "reshape"))});
     // On one device alone they are one partition, whose own kernels see to it.
@@ -242,7 +243,7 @@ TEST_F(OnADevice, WhatSteersLiesOnTheHost) {
     }
 }
 
-TEST_F(OnADevice, APartitionFindsWhatSteersItOnTheHost) {
+TEST_F(OnADevice, APartitionFindsItsControlInputsOnTheHost) {
     Graph graph;
     const TensorId x = graph.addTensor(float32({kElements}));
     const TensorId shape = graph.addTensor(int32({2}));

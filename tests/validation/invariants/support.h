@@ -34,7 +34,7 @@ TwinFindings examineTwins(const driver::Device& device, const driver::Model& mod
 // that mean something else by the other type, or no such operand.
 std::optional<driver::Model> signedTwin(const driver::Model& model);
 
-// The model with one constant as an input; what steers an operation then is not known when it is
+// The model with one constant as an input; control data an operation then is not known when it is
 // prepared, so that many of these are valid and not supported.
 driver::Model withInput(const driver::Model& model, uint32_t constant);
 

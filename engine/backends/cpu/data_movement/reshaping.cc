@@ -13,7 +13,7 @@
 #include "engine/backends/cpu/data_movement/strided_copy.h"
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 #include "engine/numerics/index_walk.h"
 
 namespace halyard::engine::cpu {

@@ -20,7 +20,7 @@
 #include "engine/backends/cpu/kernels.h"
 #include "engine/backends/cpu/plain_kernel.h"
 #include "engine/backends/cpu/reduction/reduced_shape.h"
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 #include "engine/numerics/quantized_mean.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_REDUCTION_CC_

@@ -10,7 +10,7 @@ namespace halyard::engine::gpu::cuda {
 
 // Contexts, queues, memory, copies and events.
 void addCommands(OpenCl& cl);
-// Programs, kernels and series of their launches.
+// Programs, kernels and command buffer of their launches.
 void addKernels(OpenCl& cl);
 
 }  // namespace halyard::engine::gpu::cuda

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // OpenCL's functions, as far as GpuAcc calls them, done by CUDA's driver on the same device. On
-// NVIDIA's a kernel behind another takes OpenCL about 7 us and a series that CUDA has recorded
-// about 1.5 us, and machine code is loaded in a tenth of a millisecond. NVIDIA's OpenCL remains
-// what compiles: its PTX becomes CUDA's.
+// NVIDIA's a kernel behind another takes OpenCL about 7 us and a command buffer that CUDA has
+// recorded about 1.5 us, and machine code is loaded in a tenth of a millisecond. NVIDIA's OpenCL
+// remains what compiles: its PTX becomes CUDA's.
 
 #pragma once
 

@@ -206,15 +206,15 @@ Status addConvolution(StepPlan& step, Activation activation, const Geometry& geo
 }
 
 // Each FullyConnected of the step, with what follows it.
-std::vector<Sibling> siblingsOf(const StepPlan& step) {
-    std::vector<Sibling> siblings;
+std::vector<FusedBranch> siblingsOf(const StepPlan& step) {
+    std::vector<FusedBranch> fusedBranches;
     for (size_t which = 0; which < step.nodeCount(); ++which) {
         if (const auto* const product = std::get_if<FullyConnected>(&step.node(which).descriptor)) {
-            siblings.push_back({.first = which, .activation = product->activation});
+            fusedBranches.push_back({.first = which, .activation = product->activation});
         }
-        siblings.back().end = which + 1;
+        fusedBranches.back().end = which + 1;
     }
-    return siblings;
+    return fusedBranches;
 }
 
 Result<Geometry> geometryOf(const DepthwiseConv2d& node, const StepPlan& step, size_t which) {
@@ -306,16 +306,16 @@ Status plan(const FullyConnected& node, StepPlan& step) {
                                .pixels = output[0],
                                .groupDepth = weights[1],
                                .channelsPerGroup = output[1]};
-    const std::vector<Sibling> siblings = siblingsOf(step);
-    if (siblings.size() == 1) {
+    const std::vector<FusedBranch> fusedBranches = siblingsOf(step);
+    if (fusedBranches.size() == 1) {
         return addConvolution(step, node.activation, geometry);
     }
     if (goesByTiles(step.facts(), geometry)) {
-        return addTiledSiblings(step, geometry, siblings);
+        return addTiledHorizontalFusion(step, geometry, fusedBranches);
     }
-    for (const Sibling& sibling : siblings) {
-        StepPlan part = step.part(sibling.first, sibling.end - sibling.first);
-        HALYARD_RETURN_IF_ERROR(addConvolution(part, sibling.activation, geometry));
+    for (const FusedBranch& fusedBranch : fusedBranches) {
+        StepPlan part = step.part(fusedBranch.first, fusedBranch.end - fusedBranch.first);
+        HALYARD_RETURN_IF_ERROR(addConvolution(part, fusedBranch.activation, geometry));
     }
     return {};
 }

@@ -14,7 +14,7 @@ namespace {
 Status isForeseen(const Graph& graph, const Node& node) {
     const NodeSignature signature = signatureOf(node.descriptor);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-        if (node.inputs[i] != kNoTensor && signature.steers(i) && !readsOnDevice(node, i) &&
+        if (node.inputs[i] != kNoTensor && signature.isControlInput(i) && !readsOnDevice(node, i) &&
             !graph.tensor(node.inputs[i]).isConstant()) {
             return unsupported("reads no " + std::string(signature.input(i)->name) +
                                " that only a run tells");
@@ -84,7 +84,7 @@ bool checksOnDevice(const Node& node) {
 }
 
 bool readsOnDevice(const Node& node, size_t input) {
-    return checksOnDevice(node) && signatureOf(node.descriptor).steers(input);
+    return checksOnDevice(node) && signatureOf(node.descriptor).isControlInput(input);
 }
 
 bool readsOnHost(const Node& node, size_t input) {

@@ -14,7 +14,7 @@
 namespace halyard::engine::gpu {
 
 // supports(): OK if a device with these facts runs the node; otherwise UNSUPPORTED with the reason,
-// as Backend::supports() has it. What steers the node is constant, or
+// as Backend::supports() has it. The node's control inputs are constant, or
 // readsOnDevice(), and no output is found by
 // running: supportsNode() has looked. plan(): adds the launches of a step whose leader is of this
 // kind.
@@ -28,12 +28,12 @@ namespace halyard::engine::gpu {
 Status supportsNode(const Graph& graph, const Node& node, const DeviceFacts& facts);
 Status planStep(StepPlan& step);
 
-// Whether a node's kernels check what steers it, so that only a run has to know it.
+// Whether a node's kernels check its control inputs, so that only a run has to know it.
 bool checksOnDevice(const Node& node);
-// Whether an input steers such a node.
+// Whether an input is a control input of such a node.
 bool readsOnDevice(const Node& node, size_t input);
 
-// Whether a node needs an input's elements where it is planned, though they steer nothing.
+// Whether a node needs an input's elements where it is planned, though they are no control inputs.
 bool readsOnHost(const Node& node, size_t input);
 
 }  // namespace halyard::engine::gpu

@@ -68,12 +68,12 @@ bool fits(const MatrixForm& form, size_t localBytes) {
 bool usesMatrix(const StepPlan& step, DataType type) {
     const Instructions& has = step.instructions();
     if (type == DataType::FLOAT16) {
-        return has.matricesOfHalves;
+        return has.halfMma;
     }
     if (type == DataType::FLOAT32) {
-        return has.matricesOfRoughFloats && step.mayRound();
+        return has.tf32Mma && step.mayRound();
     }
-    return has.matricesOfBytes;
+    return has.int8Mma;
 }
 
 // Rows that are shorter than a form's take fewer words at a time.

@@ -5,8 +5,8 @@
 #include <bitset>
 #include <variant>
 
+#include "engine/graph/control_input.h"
 #include "engine/graph/shape_inference.h"
-#include "engine/graph/steering_input.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/quantized_mean.h"

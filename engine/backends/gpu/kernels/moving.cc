@@ -13,7 +13,7 @@
 
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/requantize.h"
 

@@ -117,12 +117,12 @@ namespace {
 bool usesMatrix(const TileNeeds& needs) {
     const Instructions& has = needs.instructions;
     if (needs.x == DataType::FLOAT16) {
-        return has.matricesOfHalves;
+        return has.halfMma;
     }
     if (needs.x == DataType::FLOAT32) {
-        return has.matricesOfRoughFloats && needs.mayRound;
+        return has.tf32Mma && needs.mayRound;
     }
-    return has.matricesOfBytes;
+    return has.int8Mma;
 }
 
 // Rows that are shorter than a form's take fewer words at a time. Not so where words that are not

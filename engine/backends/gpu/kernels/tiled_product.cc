@@ -123,15 +123,15 @@ Status addTiledPooling(StepPlan& step, const Geometry& geometry, Activation acti
     return addProduct(step, geometry, activation, pooledChoices(tileNeedsOf(step), geometry), tail);
 }
 
-Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
-                        std::span<const Sibling> siblings) {
+Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
+                                std::span<const FusedBranch> fusedBranches) {
     // They take as long as groups of one product.
     Geometry together = geometry;
-    together.channels *= static_cast<int32_t>(siblings.size());
+    together.channels *= static_cast<int32_t>(fusedBranches.size());
     std::vector<TileChoice> choices = productChoices(tileNeedsOf(step), together);
     // A launch's third dimension says whose product it is.
     std::erase_if(choices, [](const TileChoice& choice) { return choice.splits > 1; });
-    const SiblingText text = textOf(step, siblings);
+    const HorizontalFusionText text = textOf(step, fusedBranches);
     const std::string defines = storageDefines(step) + text.defines;
     const auto plan = [&](StepPlan& own, const TileChoice& choice) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
@@ -140,11 +140,12 @@ Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
         launch->items = {
                 static_cast<size_t>(partsOf(geometry.channelsPerGroup, choice.form.channels) *
                                     kTileItems),
-                static_cast<size_t>(partsOf(geometry.pixels, choice.form.pixels)), siblings.size()};
+                static_cast<size_t>(partsOf(geometry.pixels, choice.form.pixels)),
+                fusedBranches.size()};
         launch->work = workOf(choice, together);
         return {};
     };
-    return choose(step, "siblings " + defines, std::array{together}, choices, plan);
+    return choose(step, "fusedBranches " + defines, std::array{together}, choices, plan);
 }
 
 Status addTiledExpansion(StepPlan& step, const Geometry& geometry, Activation activation,

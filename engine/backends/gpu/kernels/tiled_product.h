@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "engine/backends/gpu/kernels/siblings.h"
+#include "engine/backends/gpu/kernels/horizontal_fusion.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/backends/gpu/step_plan.h"
 #include "engine/base/status.h"
@@ -18,9 +18,9 @@ namespace halyard::engine::gpu {
 // Products of the step's first node. Those of one group of channels go with those of its own.
 Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation activation);
 
-// Products of one x, of pixels alone, by the weights of each sibling.
-Status addTiledSiblings(StepPlan& step, const Geometry& geometry,
-                        std::span<const Sibling> siblings);
+// Products of one x, of pixels alone, by the weights of each horizontally fused layer.
+Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
+                                std::span<const FusedBranch> fusedBranches);
 
 // As addTiledProduct(), and a depthwise convolution of its results, node `which` of the step, whose
 // `window` slides over pixels that a group computes for itself, those at the edges as its

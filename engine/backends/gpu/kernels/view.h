@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/kernels/map.h"
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 #include "engine/graph/tensor.h"
 
 namespace halyard::engine::gpu {

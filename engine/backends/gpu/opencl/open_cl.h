@@ -32,7 +32,8 @@ struct OpenCl {
 #define HALYARD_OPENCL_FUNCTION(name) decltype(&::name) name = nullptr;
 #include "engine/backends/gpu/opencl/functions.inc"
 #undef HALYARD_OPENCL_FUNCTION
-    // Of cl_khr_command_buffer, for devices of one platform; null: series of launches are not kept.
+    // Of cl_khr_command_buffer, for devices of one platform; null: command buffer of launches are
+    // not kept.
     clCreateCommandBufferKHR_fn clCreateCommandBufferKHR = nullptr;
     clCommandNDRangeKernelKHR_fn clCommandNDRangeKernelKHR = nullptr;
     clFinalizeCommandBufferKHR_fn clFinalizeCommandBufferKHR = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Siblings: products of one x by several weights of one form, which one launch computes, those of a
-// sibling for each index of its third dimension.
+// HorizontalFusion: products of one x by several weights of one form, which one launch computes,
+// those of a horizontally fused layer for each index of its third dimension.
 
 #pragma once
 
@@ -18,19 +18,19 @@
 namespace halyard::engine::gpu {
 
 // Nodes of a step: a product and its stages.
-struct Sibling {
+struct FusedBranch {
     size_t first = 0;
     size_t end = 0;
     Activation activation = Activation::NONE;
 };
 
 // For a kernel of kWeightedSumText: PARAMETERS, BIND_ALL, GROUP and the stages' names, so that what
-// a sibling has of its own goes by the names that it would have alone. The arguments come behind x
-// and the geometry.
-struct SiblingText {
+// a horizontally fused layer has of its own goes by the names that it would have alone. The
+// arguments come behind x and the geometry.
+struct HorizontalFusionText {
     std::string defines;
     std::vector<std::variant<Operand, ByValue>> arguments;
 };
-SiblingText textOf(StepPlan& step, std::span<const Sibling> siblings);
+HorizontalFusionText textOf(StepPlan& step, std::span<const FusedBranch> fusedBranches);
 
 }  // namespace halyard::engine::gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/kernels/siblings.h"
+#include "engine/backends/gpu/kernels/horizontal_fusion.h"
 
 #include <string_view>
 #include <utility>
@@ -10,8 +10,8 @@
 
 namespace halyard::engine::gpu {
 
-SiblingText textOf(StepPlan& step, std::span<const Sibling> siblings) {
-    SiblingText text;
+HorizontalFusionText textOf(StepPlan& step, std::span<const FusedBranch> fusedBranches) {
+    HorizontalFusionText text;
     std::vector<std::variant<Operand, ByValue>> stageArguments;
     std::string parameters = "IN(px), const Geometry g";
     std::string stageParameters;
@@ -21,17 +21,17 @@ SiblingText textOf(StepPlan& step, std::span<const Sibling> siblings) {
             "ulong pw_at = pw0_at; ulong bias_at = bias0_at; ulong multipliers_at = "
             "multipliers0_at;"
             " ulong output_at = output0_at; SumNumbers numbers = numbers0; ";
-    for (size_t i = 0; i < siblings.size(); ++i) {
-        const Sibling& sibling = siblings[i];
+    for (size_t i = 0; i < fusedBranches.size(); ++i) {
+        const FusedBranch& fusedBranch = fusedBranches[i];
         const std::string number = std::to_string(i);
-        const std::string isSibling = "if (get_global_id(2) == " + number + ") { ";
-        const WeightedSum sum = weightedSumOf(step, sibling.activation, sibling.first);
-        chosen += isSibling;
+        const std::string isFusedBranch = "if (get_global_id(2) == " + number + ") { ";
+        const WeightedSum sum = weightedSumOf(step, fusedBranch.activation, fusedBranch.first);
+        chosen += isFusedBranch;
         const std::pair<std::string_view, Operand> operands[] = {
-                {"pw", step.in(1, sibling.first)},
-                {"bias", step.in(2, sibling.first)},
+                {"pw", step.in(1, fusedBranch.first)},
+                {"bias", step.in(2, fusedBranch.first)},
                 {"multipliers", sum.multipliers},
-                {"output", step.out(0, sibling.end - 1)}};
+                {"output", step.out(0, fusedBranch.end - 1)}};
         for (const auto& [name, operand] : operands) {
             parameters.append(", IN(").append(name).append(number).append(")");
             chosen.append(name).append("_at = ").append(name).append(number).append("_at; ");
@@ -42,12 +42,12 @@ SiblingText textOf(StepPlan& step, std::span<const Sibling> siblings) {
         text.arguments.emplace_back(byValue(sum.numbers));
 
         const std::string name = "STAGES" + number;
-        const Stages own =
-                stagesOf(step, {.first = sibling.first + 1, .end = sibling.end, .name = name});
+        const Stages own = stagesOf(
+                step, {.first = fusedBranch.first + 1, .end = fusedBranch.end, .name = name});
         if (!own.defines.empty()) {
             text.defines += own.defines;
             stageParameters += " " + name + "_PARAMETERS";
-            stages += isSibling + name + "(v, at) } ";
+            stages += isFusedBranch + name + "(v, at) } ";
             stageArguments.insert(stageArguments.end(), own.arguments.begin(), own.arguments.end());
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/graph/steering_input.h"
+#include "engine/graph/control_input.h"
 
 #include <algorithm>
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace halyard::engine {
 
-Status checkSteeringInput(const KnownInput& input, size_t rank, std::string_view role) {
+Status checkControlInput(const KnownInput& input, size_t rank, std::string_view role) {
     HALYARD_RETURN_IF_ERROR(checkType(*input.type, role, kInt32));
     return asRank(input.shape(), rank, role).status();
 }
 
 Result<int32_t> checkListPerAxis(const KnownInput& list, std::string_view role, const Shape& x) {
-    HALYARD_RETURN_IF_ERROR(checkSteeringInput(list, 1, role));
+    HALYARD_RETURN_IF_ERROR(checkControlInput(list, 1, role));
     HALYARD_ASSIGN_OR_RETURN(const Shape length, asRank(list.shape(), 1, role));
     HALYARD_ASSIGN_OR_RETURN(
             const int32_t rank,
@@ -28,7 +28,7 @@ Result<int32_t> checkListPerAxis(const KnownInput& list, std::string_view role, 
 }
 
 Status checkList(const KnownInput& list, std::string_view role, int32_t length) {
-    HALYARD_RETURN_IF_ERROR(checkSteeringInput(list, 1, role));
+    HALYARD_RETURN_IF_ERROR(checkControlInput(list, 1, role));
     return agree(list.shape(), role, {&length});
 }
 

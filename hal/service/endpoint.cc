@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/service/door.h"
+#include "hal/service/endpoint.h"
 
 #include <algorithm>
 #include <string>
@@ -11,69 +11,69 @@
 namespace halyard::hal {
 namespace {
 
-// How long a door is given before the others and the end of the service get a look.
+// How long a endpoint is given before the others and the end of the service get a look.
 constexpr std::chrono::milliseconds kWaitSlice{500};
 
 enum class Fate : uint8_t { ANNOUNCED, UNDECLARED };
 
 // UNAVAILABLE: its manager is not there yet.
-Result<Fate> tryToAnnounce(Door& door, DoorChoice choice) {
-    if (choice == DoorChoice::DECLARED) {
-        HALYARD_ASSIGN_OR_RETURN(const bool declared, door.isDeclared(kWaitSlice));
+Result<Fate> tryToAnnounce(Endpoint& endpoint, EndpointChoice choice) {
+    if (choice == EndpointChoice::DECLARED) {
+        HALYARD_ASSIGN_OR_RETURN(const bool declared, endpoint.isDeclared(kWaitSlice));
         if (!declared) {
             return Fate::UNDECLARED;
         }
     }
-    HALYARD_RETURN_IF_ERROR(door.announce(kWaitSlice));
+    HALYARD_RETURN_IF_ERROR(endpoint.announce(kWaitSlice));
     return Fate::ANNOUNCED;
 }
 
 }  // namespace
 
-Status openDoors(Doors& doors, DoorChoice choice, const Served& served,
-                 const DoorThreads& threads) {
+Status openEndpoints(Endpoints& endpoints, EndpointChoice choice, const Served& served,
+                     const EndpointThreads& threads) {
     Status failure;
-    for (auto next = doors.begin(); next != doors.end();) {
+    for (auto next = endpoints.begin(); next != endpoints.end();) {
         const Status status = (*next)->open(served, threads).withContext((*next)->name());
         if (status.ok()) {
             ++next;
             continue;
         }
-        if (choice == DoorChoice::ALL) {
+        if (choice == EndpointChoice::ALL) {
             return status;
         }
         log(LogLevel::INFO, "nobody is served there: " + status.toString());
         failure = status;
-        next = doors.erase(next);
+        next = endpoints.erase(next);
     }
-    return doors.empty() ? failure : Status();
+    return endpoints.empty() ? failure : Status();
 }
 
-Result<bool> announceDoors(const Doors& doors, DoorChoice choice,
-                           const std::function<bool()>& wanted) {
+Result<bool> announceEndpoints(const Endpoints& endpoints, EndpointChoice choice,
+                               const std::function<bool()>& wanted) {
     struct Waiting {
-        Door* door;
+        Endpoint* endpoint;
         bool told = false;
     };
     std::vector<Waiting> waiting;
-    for (const std::unique_ptr<Door>& door : doors) {
-        waiting.push_back({.door = door.get()});
+    for (const std::unique_ptr<Endpoint>& endpoint : endpoints) {
+        waiting.push_back({.endpoint = endpoint.get()});
     }
     size_t announced = 0;
     while (!waiting.empty()) {
         for (Waiting& next : waiting) {
-            const Result<Fate> fate = tryToAnnounce(*next.door, choice);
+            const Result<Fate> fate = tryToAnnounce(*next.endpoint, choice);
             if (fate.ok()) {
                 announced += *fate == Fate::ANNOUNCED ? 1 : 0;
                 if (*fate == Fate::UNDECLARED) {
                     log(LogLevel::INFO,
-                        next.door->name() + ": the device's manifest does not have it");
+                        next.endpoint->name() + ": the device's manifest does not have it");
                 }
-                next.door = nullptr;
+                next.endpoint = nullptr;
                 continue;
             }
             if (fate.status().code() != StatusCode::UNAVAILABLE) {
-                return fate.status().withContext(next.door->name());
+                return fate.status().withContext(next.endpoint->name());
             }
             if (!wanted()) {
                 return false;
@@ -83,9 +83,9 @@ Result<bool> announceDoors(const Doors& doors, DoorChoice choice,
                 next.told = true;
             }
         }
-        std::erase_if(waiting, [](const Waiting& next) { return next.door == nullptr; });
+        std::erase_if(waiting, [](const Waiting& next) { return next.endpoint == nullptr; });
     }
-    if (announced == 0 && !doors.empty()) {
+    if (announced == 0 && !endpoints.empty()) {
         return unsupported(
                 "the device's manifest has the service on no wire; --wires says on which it is to "
                 "be registered all the same");

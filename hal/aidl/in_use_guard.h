@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turn: objects of which the contract says that they compute one thing at a time.
+// InUseGuard: objects of which the contract says that they compute one thing at a time.
 
 #pragma once
 
@@ -11,16 +11,16 @@
 namespace halyard::hal::aidl {
 
 // What is being computed, for as long as it lives.
-class Turn {
+class InUseGuard {
   public:
-    explicit Turn(std::atomic<bool>& taken) : mTaken(taken), mHas(!taken.exchange(true)) {}
-    ~Turn() {
+    explicit InUseGuard(std::atomic<bool>& taken) : mTaken(taken), mHas(!taken.exchange(true)) {}
+    ~InUseGuard() {
         if (mHas) {
             mTaken = false;
         }
     }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    InUseGuard(const InUseGuard&) = delete;
+    InUseGuard& operator=(const InUseGuard&) = delete;
 
     // INTERNAL, which clients see as GENERAL_FAILURE, if something else is.
     Status status() const {

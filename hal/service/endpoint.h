@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Door: a wire on which clients reach the device, and the name by which they find it there. A
+// Endpoint: a wire on which clients reach the device, and the name by which they find it there. A
 // service has any number of them; each is opened while there are files to be opened, and then
 // announced.
 
@@ -19,51 +19,52 @@
 
 namespace halyard::hal {
 
-// What all doors lead to.
+// What all endpoints lead to.
 struct Served {
     std::shared_ptr<driver::Device> device;
     std::shared_ptr<ProcessWatch> processes;  // null: deaths are told by callbacks
 };
 
-// How many threads serve a door's calls: some from the start, and as many more as the kernel asks
-// for.
-struct DoorThreads {
+// How many threads serve a endpoint's calls: some from the start, and as many more as the kernel
+// asks for.
+struct EndpointThreads {
     size_t first = 1;
     size_t spawned = 0;
 };
 
 // Not thread-safe.
-class Door {
+class Endpoint {
   public:
     // Nobody is served any more.
-    virtual ~Door() = default;
+    virtual ~Endpoint() = default;
     // For people: the wire and the name.
     virtual std::string name() const = 0;
     // Opens the wire and serves whoever knows of it. Opens what files it needs. Once.
-    virtual Status open(const Served& served, const DoorThreads& threads) = 0;
+    virtual Status open(const Served& served, const EndpointThreads& threads) = 0;
     // Whether the device's manifest has the name on this wire. UNAVAILABLE: as announce().
     virtual Result<bool> isDeclared(std::chrono::milliseconds patience) = 0;
-    // Makes the device known on the wire, for as long as the door lives. UNAVAILABLE: nobody is
+    // Makes the device known on the wire, for as long as the endpoint lives. UNAVAILABLE: nobody is
     // there to be told, and it may be tried again.
     virtual Status announce(std::chrono::milliseconds patience) = 0;
 };
 
-using Doors = std::vector<std::unique_ptr<Door>>;
+using Endpoints = std::vector<std::unique_ptr<Endpoint>>;
 
-// Which of a service's doors are meant.
-enum class DoorChoice : uint8_t {
+// Which of a service's endpoints are meant.
+enum class EndpointChoice : uint8_t {
     ALL,       // each has to be there
     DECLARED,  // those that there can be and that the device's manifest has
 };
 
-// A failure names the door. Of DECLARED ones those that can't be opened are left out, unless none
-// can.
-Status openDoors(Doors& doors, DoorChoice choice, const Served& served, const DoorThreads& threads);
+// A failure names the endpoint. Of DECLARED ones those that can't be opened are left out, unless
+// none can.
+Status openEndpoints(Endpoints& endpoints, EndpointChoice choice, const Served& served,
+                     const EndpointThreads& threads);
 
 // Announces each, whichever can be first, for as long as it takes and `wanted()` holds; those that
 // are not declared, where that is asked for, stay unknown. False: it held no longer. UNSUPPORTED:
 // none is declared.
-Result<bool> announceDoors(const Doors& doors, DoorChoice choice,
-                           const std::function<bool()>& wanted);
+Result<bool> announceEndpoints(const Endpoints& endpoints, EndpointChoice choice,
+                               const std::function<bool()>& wanted);
 
 }  // namespace halyard::hal

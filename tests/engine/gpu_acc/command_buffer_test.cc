@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches that a device keeps as a series and begins together: run after run with other values,
-// where tensors move, and from several executions. On a device of the machine, with
+// Launches that a device keeps as a command buffer and begins together: run after run with other
+// values, where tensors move, and from several executions. On a device of the machine, with
 // cl_khr_command_buffer (PoCL has it) or CUDA.
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void add_one(IN(x), OU
 )",
                                   .local = {128, 1, 1}};
 
-class Series : public testing::Test {
+class CommandBuffer : public testing::Test {
   protected:
     void SetUp() override {
         if (backend() == nullptr) {
@@ -52,7 +52,7 @@ class Series : public testing::Test {
         Result<std::shared_ptr<const Device>> opened =
                 Device::open({.library = "",
                               .device = named != nullptr ? named : "pthread",
-                              .keepsSeries = true});
+                              .keepsCommandBuffer = true});
         ASSERT_TRUE(opened.ok()) << opened.status().message();
         mDevice = *std::move(opened);
         mMemory = std::make_unique<GpuMemory>(mDevice);
@@ -81,7 +81,7 @@ class Series : public testing::Test {
         return pair;
     }
 
-    // What three additions make of `start` in this memory; `replayed`: whether as a series.
+    // What three additions make of `start` in this memory; `replayed`: whether as a command buffer.
     float run(BoundKernels& kernels, const Pair& pair, float start, bool& replayed,
               uint64_t plan = 1) const {
         const std::vector<float> values(kWidth, start);
@@ -126,7 +126,7 @@ class Series : public testing::Test {
     Pair mPair;
 };
 
-TEST_F(Series, RunsFromTheSecondTimeOnWithWhatMemoryHoldsThen) {
+TEST_F(CommandBuffer, RunsFromTheSecondTimeOnWithWhatMemoryHoldsThen) {
     BoundKernels kernels(mDevice);
     for (int i = 0; i < 4; ++i) {
         bool replayed = false;
@@ -136,7 +136,7 @@ TEST_F(Series, RunsFromTheSecondTimeOnWithWhatMemoryHoldsThen) {
     }
 }
 
-TEST_F(Series, IsMadeAnewWhereTensorsHaveMoved) {
+TEST_F(CommandBuffer, IsMadeAnewWhereTensorsHaveMoved) {
     BoundKernels kernels(mDevice);
     const Pair other = makePair();
     bool replayed = false;
@@ -149,7 +149,7 @@ TEST_F(Series, IsMadeAnewWhereTensorsHaveMoved) {
     EXPECT_TRUE(replayed);
 }
 
-TEST_F(Series, IsOneOfEachExecutionsOwn) {
+TEST_F(CommandBuffer, IsOneOfEachExecutionsOwn) {
     BoundKernels first(mDevice);
     BoundKernels second(mDevice);
     const Pair other = makePair();
@@ -162,7 +162,7 @@ TEST_F(Series, IsOneOfEachExecutionsOwn) {
 }
 
 // Between its parts somebody may stop it.
-TEST_F(Series, IsNotMadeOfWorkThatTakesLong) {
+TEST_F(CommandBuffer, IsNotMadeOfWorkThatTakesLong) {
     mLaunches[1].work = GpuQueue::mostWork(mDevice->facts()) + 1;
     BoundKernels kernels(mDevice);
     for (int i = 0; i < 3; ++i) {
@@ -172,7 +172,7 @@ TEST_F(Series, IsNotMadeOfWorkThatTakesLong) {
     }
 }
 
-TEST_F(Series, IsChargedForAsLongAsItIsKept) {
+TEST_F(CommandBuffer, IsChargedForAsLongAsItIsKept) {
     {
         BoundKernels kernels(mDevice, mBudget);
         const size_t one = costOf(kernels, mPair);
@@ -194,7 +194,7 @@ TEST_F(Series, IsChargedForAsLongAsItIsKept) {
     EXPECT_EQ(mBudget->reserved(), 0U);
 }
 
-TEST_F(Series, CostsMoreOfMoreLaunches) {
+TEST_F(CommandBuffer, CostsMoreOfMoreLaunches) {
     BoundKernels few(mDevice, mBudget);
     const size_t ofThree = costOf(few, mPair);
     // The last is from tensor 0 to tensor 1: done again, it gives the same.
@@ -203,7 +203,7 @@ TEST_F(Series, CostsMoreOfMoreLaunches) {
     EXPECT_GT(costOf(more, mPair), ofThree + 2 * (size_t{10} << 10));
 }
 
-TEST_F(Series, IsNotMadeWhereTheBudgetHasNoRoom) {
+TEST_F(CommandBuffer, IsNotMadeWhereTheBudgetHasNoRoom) {
     static int lines;
     lines = 0;
     setLogSink([](LogLevel /*level*/, std::string_view /*line*/) { ++lines; });
@@ -219,7 +219,7 @@ TEST_F(Series, IsNotMadeWhereTheBudgetHasNoRoom) {
         // Nor to measure.
         EXPECT_TRUE(mMemory->withQueue([&](GpuQueue& queue) -> Status {
                                HALYARD_ASSIGN_OR_RETURN(const auto time,
-                                                        kernels.timeInSeries(queue, {}));
+                                                        kernels.timeInCommandBuffer(queue, {}));
                                EXPECT_FALSE(time.has_value());
                                return {};
                            })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What steers a node never lies in memory that somebody else can write to.
+// Control data a node never lies in memory that somebody else can write to.
 
 #include <gtest/gtest.h>
 
@@ -17,9 +17,9 @@ namespace halyard::engine {
 namespace {
 
 // Reshapes and additions on one backend, which tells where it reads.
-class Steering : public testing::Test {
+class ControlInput : public testing::Test {
   protected:
-    Steering() {
+    ControlInput() {
         backend.onRun = [this](const RunArguments& arguments) {
             for (const ConstTensorView& input : arguments.inputs) {
                 read.push_back(input.data);
@@ -39,7 +39,7 @@ class Steering : public testing::Test {
     const std::vector<int32_t> shape = {2, 2};
 };
 
-TEST_F(Steering, InputIsReadFromACopy) {
+TEST_F(ControlInput, IsReadFromACopy) {
     const TensorId data = graph.addTensor(float32({4}));
     const TensorId requested = graph.addTensor(int32({2}));
     graph.setInputs({data, requested});
@@ -51,7 +51,7 @@ TEST_F(Steering, InputIsReadFromACopy) {
     EXPECT_FALSE(hasRead(shape.data()));
 }
 
-TEST_F(Steering, InputThatNobodyElseWritesIsReadInPlace) {
+TEST_F(ControlInput, ThatNobodyElseWritesIsReadInPlace) {
     const TensorId data = graph.addTensor(float32({4}));
     const TensorId requested = graph.addTensor(int32({2}));
     graph.setInputs({data, requested});
@@ -64,12 +64,12 @@ TEST_F(Steering, InputThatNobodyElseWritesIsReadInPlace) {
     EXPECT_TRUE(hasRead(shape.data()));
 }
 
-TEST_F(Steering, GraphOutputThatIsReadAgainIsWrittenElsewhereFirst) {
+TEST_F(ControlInput, GraphOutputThatIsReadAgainIsWrittenElsewhereFirst) {
     // The shape passes through a copy, which is a graph output, into the partition behind it.
     FakeBackend copies("Copies", {NodeKind::Activate});
     FakeBackend reshapes("Reshapes", {NodeKind::Reshape});
     const void* written = nullptr;
-    const void* steering = nullptr;
+    const void* control = nullptr;
     copies.computesNothing = true;
     copies.onRun = [&](const RunArguments& arguments) {
         written = arguments.outputs[0].data;
@@ -80,7 +80,7 @@ TEST_F(Steering, GraphOutputThatIsReadAgainIsWrittenElsewhereFirst) {
     };
     reshapes.onRun = [&](const RunArguments& arguments) {
         for (const ConstTensorView& input : arguments.inputs) {
-            steering = input.type->type == DataType::INT32 ? input.data : steering;
+            control = input.type->type == DataType::INT32 ? input.data : control;
         }
         return Status();
     };
@@ -105,12 +105,12 @@ TEST_F(Steering, GraphOutputThatIsReadAgainIsWrittenElsewhereFirst) {
     ASSERT_TRUE(runOnce(execution, {bindInput(x), bindInput(shape)}, {toldOutput, bindOutput(out)})
                         .ok());
     EXPECT_NE(written, told.data());
-    EXPECT_EQ(steering, written);
+    EXPECT_EQ(control, written);
     EXPECT_EQ(told, (std::vector<int32_t>{2, 2})) << "the caller gets it in the end";
     EXPECT_EQ(out, x);
 }
 
-TEST_F(Steering, ConstantThatAClientCanWriteIsCopiedBeforeItIsRead) {
+TEST_F(ControlInput, ConstantThatAClientCanWriteIsCopiedBeforeItIsRead) {
     std::vector<int32_t> pool = {2, 2};
     const TensorId data = graph.addTensor(float32({4}));
     const TensorId requested =

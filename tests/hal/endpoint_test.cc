@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/service/door.h"
+#include "hal/service/endpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace halyard::hal {
 namespace {
 
-// What became of a door.
+// What became of a endpoint.
 struct Notes {
     int opened = 0;
     int asked = 0;
@@ -25,17 +25,17 @@ struct Notes {
     std::vector<Notes*>* order = nullptr;  // of all that are announced
 };
 
-// A door whose manager is there at the so-manieth look.
-class FakeDoor final : public Door {
+// A endpoint whose manager is there at the so-manieth look.
+class FakeEndpoint final : public Endpoint {
   public:
-    FakeDoor(std::string name, Notes& notes, int looks, Status failure = {})
+    FakeEndpoint(std::string name, Notes& notes, int looks, Status failure = {})
         : mName(std::move(name)), mNotes(notes), mLooks(looks), mFailure(std::move(failure)) {}
-    ~FakeDoor() override { mNotes.closed = true; }
-    FakeDoor(const FakeDoor&) = delete;
-    FakeDoor& operator=(const FakeDoor&) = delete;
+    ~FakeEndpoint() override { mNotes.closed = true; }
+    FakeEndpoint(const FakeEndpoint&) = delete;
+    FakeEndpoint& operator=(const FakeEndpoint&) = delete;
 
     std::string name() const override { return mName; }
-    Status open(const Served& /*served*/, const DoorThreads& threads) override {
+    Status open(const Served& /*served*/, const EndpointThreads& threads) override {
         ++mNotes.opened;
         EXPECT_EQ(threads.spawned, 5U);
         return mFailure;
@@ -65,30 +65,30 @@ class FakeDoor final : public Door {
     const Status mFailure;
 };
 
-class DoorsTest : public ::testing::Test {
+class EndpointsTest : public ::testing::Test {
   protected:
     static void SetUpTestSuite() { setLogThreshold(LogLevel::ERROR); }
     static void TearDownTestSuite() { setLogThreshold(LogLevel::INFO); }
 
     void add(Notes& notes, int looks, const Status& failure = {}) {
-        mDoors.push_back(std::make_unique<FakeDoor>("door " + std::to_string(mDoors.size()), notes,
-                                                    looks, failure));
+        mEndpoints.push_back(std::make_unique<FakeEndpoint>(
+                "endpoint " + std::to_string(mEndpoints.size()), notes, looks, failure));
     }
 
-    static constexpr DoorThreads kThreads = {.first = 1, .spawned = 5};
-    Doors mDoors;
+    static constexpr EndpointThreads kThreads = {.first = 1, .spawned = 5};
+    Endpoints mEndpoints;
 };
 
-TEST_F(DoorsTest, AreAllOpenedAndAnnouncedWhicheverCanBeFirst) {
+TEST_F(EndpointsTest, AreAllOpenedAndAnnouncedWhicheverCanBeFirst) {
     std::vector<Notes*> order;
     Notes first = {.order = &order};
     Notes second = {.order = &order};
     add(first, 3);
     add(second, 1);
-    ASSERT_TRUE(openDoors(mDoors, DoorChoice::ALL, {}, kThreads).ok());
+    ASSERT_TRUE(openEndpoints(mEndpoints, EndpointChoice::ALL, {}, kThreads).ok());
     EXPECT_EQ(first.opened, 1);
     EXPECT_EQ(second.opened, 1);
-    EXPECT_TRUE(announceDoors(mDoors, DoorChoice::ALL, [] { return true; }).value());
+    EXPECT_TRUE(announceEndpoints(mEndpoints, EndpointChoice::ALL, [] { return true; }).value());
     EXPECT_TRUE(first.announced);
     EXPECT_TRUE(second.announced);
     EXPECT_EQ(first.asked, 3);
@@ -96,62 +96,69 @@ TEST_F(DoorsTest, AreAllOpenedAndAnnouncedWhicheverCanBeFirst) {
     EXPECT_EQ(order, (std::vector<Notes*>{&second, &first}));
 }
 
-TEST_F(DoorsTest, AreWaitedForNoLongerThanWanted) {
+TEST_F(EndpointsTest, AreWaitedForNoLongerThanWanted) {
     Notes notes;
     add(notes, 1000);
-    EXPECT_FALSE(announceDoors(mDoors, DoorChoice::ALL, [&] { return notes.asked < 3; }).value());
+    EXPECT_FALSE(announceEndpoints(mEndpoints, EndpointChoice::ALL, [&] {
+                     return notes.asked < 3;
+                 }).value());
     EXPECT_EQ(notes.asked, 3);
     EXPECT_FALSE(notes.announced);
 }
 
-TEST_F(DoorsTest, ThatFailAreNamed) {
+TEST_F(EndpointsTest, ThatFailAreNamed) {
     Notes good;
     Notes bad;
     add(good, 1);
     add(bad, 1, internalError("jammed"));
-    EXPECT_EQ(openDoors(mDoors, DoorChoice::ALL, {}, kThreads).message(), "door 1: jammed");
-    const Result<bool> announced = announceDoors(mDoors, DoorChoice::ALL, [] { return true; });
-    EXPECT_EQ(announced.status().message(), "door 1: jammed");
-    mDoors.clear();
+    EXPECT_EQ(openEndpoints(mEndpoints, EndpointChoice::ALL, {}, kThreads).message(),
+              "endpoint 1: jammed");
+    const Result<bool> announced =
+            announceEndpoints(mEndpoints, EndpointChoice::ALL, [] { return true; });
+    EXPECT_EQ(announced.status().message(), "endpoint 1: jammed");
+    mEndpoints.clear();
     EXPECT_TRUE(good.closed);
 }
 
-TEST_F(DoorsTest, AreAnnouncedWhereTheyAreDeclared) {
+TEST_F(EndpointsTest, AreAnnouncedWhereTheyAreDeclared) {
     Notes declared;
     Notes undeclared = {.declared = false};
     add(declared, 3);
     add(undeclared, 1);
-    ASSERT_TRUE(openDoors(mDoors, DoorChoice::DECLARED, {}, kThreads).ok());
-    EXPECT_TRUE(announceDoors(mDoors, DoorChoice::DECLARED, [] { return true; }).value());
+    ASSERT_TRUE(openEndpoints(mEndpoints, EndpointChoice::DECLARED, {}, kThreads).ok());
+    EXPECT_TRUE(
+            announceEndpoints(mEndpoints, EndpointChoice::DECLARED, [] { return true; }).value());
     EXPECT_TRUE(declared.announced);
     EXPECT_FALSE(undeclared.announced);
     EXPECT_EQ(undeclared.asked, 0) << "a manager that is told of what is not declared refuses it";
     EXPECT_EQ(undeclared.looked, 1);
 }
 
-TEST_F(DoorsTest, HaveToBeDeclaredSomewhere) {
+TEST_F(EndpointsTest, HaveToBeDeclaredSomewhere) {
     Notes first = {.declared = false};
     Notes second = {.declared = false};
     add(first, 1);
     add(second, 1);
-    const Result<bool> announced = announceDoors(mDoors, DoorChoice::DECLARED, [] { return true; });
+    const Result<bool> announced =
+            announceEndpoints(mEndpoints, EndpointChoice::DECLARED, [] { return true; });
     EXPECT_EQ(announced.status().code(), StatusCode::UNSUPPORTED);
-    EXPECT_TRUE(announceDoors(mDoors, DoorChoice::ALL, [] { return true; }).value());
+    EXPECT_TRUE(announceEndpoints(mEndpoints, EndpointChoice::ALL, [] { return true; }).value());
     EXPECT_EQ(first.looked, 1) << "nobody looks where all are meant";
 }
 
-TEST_F(DoorsTest, AreLeftOutWhereTheyCanNotBeOpenedAndNeedNotBe) {
+TEST_F(EndpointsTest, AreLeftOutWhereTheyCanNotBeOpenedAndNeedNotBe) {
     Notes good;
     Notes bad;
     add(good, 1);
     add(bad, 1, internalError("jammed"));
-    ASSERT_TRUE(openDoors(mDoors, DoorChoice::DECLARED, {}, kThreads).ok());
-    ASSERT_EQ(mDoors.size(), 1U);
+    ASSERT_TRUE(openEndpoints(mEndpoints, EndpointChoice::DECLARED, {}, kThreads).ok());
+    ASSERT_EQ(mEndpoints.size(), 1U);
     EXPECT_TRUE(bad.closed);
     EXPECT_FALSE(good.closed);
-    mDoors.clear();
+    mEndpoints.clear();
     add(bad, 1, internalError("jammed"));
-    EXPECT_EQ(openDoors(mDoors, DoorChoice::DECLARED, {}, kThreads).message(), "door 0: jammed");
+    EXPECT_EQ(openEndpoints(mEndpoints, EndpointChoice::DECLARED, {}, kThreads).message(),
+              "endpoint 0: jammed");
 }
 
 }  // namespace

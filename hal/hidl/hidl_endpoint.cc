@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/hidl/hidl_door.h"
+#include "hal/hidl/hidl_endpoint.h"
 
 #include <string_view>
 #include <utility>
@@ -14,24 +14,24 @@
 namespace halyard::hal::hidl {
 namespace {
 
-class HidlDoor final : public Door {
+class HidlEndpoint final : public Endpoint {
   public:
-    HidlDoor(std::string path, std::string instance)
+    HidlEndpoint(std::string path, std::string instance)
         : mPath(std::move(path)), mInstance(std::move(instance)) {}
-    ~HidlDoor() override {
+    ~HidlEndpoint() override {
         mRegistration = nullptr;
         if (mProcess != nullptr) {
             mProcess->stop();
         }
     }
-    HidlDoor(const HidlDoor&) = delete;
-    HidlDoor& operator=(const HidlDoor&) = delete;
+    HidlEndpoint(const HidlEndpoint&) = delete;
+    HidlEndpoint& operator=(const HidlEndpoint&) = delete;
 
     std::string name() const override {
         return std::string(deviceInterfaceChain().front()) + "/" + mInstance + " on " + mPath;
     }
 
-    Status open(const Served& served, const DoorThreads& threads) override {
+    Status open(const Served& served, const EndpointThreads& threads) override {
         // It calls hwservicemanager and callbacks, of which a burst's gives descriptors: the burst
         // waits for those alone.
         HALYARD_ASSIGN_OR_RETURN(mProcess, BinderProcess::open(mPath));
@@ -72,8 +72,8 @@ class HidlDoor final : public Door {
 
 }  // namespace
 
-std::unique_ptr<Door> makeDoor(std::string path, std::string instance) {
-    return std::make_unique<HidlDoor>(std::move(path), std::move(instance));
+std::unique_ptr<Endpoint> makeEndpoint(std::string path, std::string instance) {
+    return std::make_unique<HidlEndpoint>(std::move(path), std::move(instance));
 }
 
 }  // namespace halyard::hal::hidl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/aidl/aidl_door.h"
+#include "hal/aidl/aidl_endpoint.h"
 
 #include <utility>
 
@@ -14,23 +14,23 @@
 namespace halyard::hal::aidl {
 namespace {
 
-class AidlDoor final : public Door {
+class AidlEndpoint final : public Endpoint {
   public:
-    AidlDoor(std::string path, std::string instance)
+    AidlEndpoint(std::string path, std::string instance)
         : mPath(std::move(path)),
           mName(std::string(nn::IDevice::info().descriptor) + "/" + std::move(instance)) {}
-    ~AidlDoor() override {
+    ~AidlEndpoint() override {
         mRegistration = nullptr;
         if (mProcess != nullptr) {
             mProcess->stop();
         }
     }
-    AidlDoor(const AidlDoor&) = delete;
-    AidlDoor& operator=(const AidlDoor&) = delete;
+    AidlEndpoint(const AidlEndpoint&) = delete;
+    AidlEndpoint& operator=(const AidlEndpoint&) = delete;
 
     std::string name() const override { return mName + " on " + mPath; }
 
-    Status open(const Served& served, const DoorThreads& threads) override {
+    Status open(const Served& served, const EndpointThreads& threads) override {
         mRelease = Release::ofThisDevice();
         // It calls servicemanager and callbacks, which have no descriptors to give.
         HALYARD_ASSIGN_OR_RETURN(mProcess, BinderProcess::open(mPath, ReplyDescriptors::REFUSED));
@@ -67,8 +67,8 @@ class AidlDoor final : public Door {
 
 }  // namespace
 
-std::unique_ptr<Door> makeDoor(std::string path, std::string instance) {
-    return std::make_unique<AidlDoor>(std::move(path), std::move(instance));
+std::unique_ptr<Endpoint> makeEndpoint(std::string path, std::string instance) {
+    return std::make_unique<AidlEndpoint>(std::move(path), std::move(instance));
 }
 
 }  // namespace halyard::hal::aidl

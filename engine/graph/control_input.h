@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inputs whose values steer a node: the axes of a Reduce, the paddings of a Pad, the shape of a
-// Reshape. They never lie in memory that a client can write to, so that what was read once stays
-// true; the values may be wrong all the same. Each reader fails with INVALID_ARGUMENT and serves
-// inference and kernels alike.
+// Inputs whose values are a control input of a node: the axes of a Reduce, the paddings of a Pad,
+// the shape of a Reshape. They never lie in memory that a client can write to, so that what was
+// read once stays true; the values may be wrong all the same. Each reader fails with
+// INVALID_ARGUMENT and serves inference and kernels alike.
 
 #pragma once
 
@@ -20,7 +20,7 @@
 namespace halyard::engine {
 
 // An INT32 tensor of `rank` dimensions; unknown ranks pass.
-Status checkSteeringInput(const KnownInput& input, size_t rank, std::string_view role);
+Status checkControlInput(const KnownInput& input, size_t rank, std::string_view role);
 
 // An INT32 list with one element for each axis of a tensor of shape `x`. The number of axes, from
 // whichever of the two is known; kUnknownDimension where neither is. UNSUPPORTED above kMaxRank.
