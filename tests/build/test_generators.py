@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 GENERATORS = {
-    "driver/model/codes.py": ("harness/proto/halyard.proto", ["codes.h"]),
+    "driver/model/codes.py": ("proto/halyard.proto", ["codes.h"]),
     "hal/aidl/generate.py": ("hal/aidl/interfaces.json", ["types.h", "types.cc"]),
     "hal/hidl/generate.py": ("hal/hidl/interfaces.json", ["types.h", "layouts.cc"]),
 }

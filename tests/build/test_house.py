@@ -164,7 +164,7 @@ def test_the_docs_map_the_folders() -> None:
     assert {str(folder) for folder in mapped} == there
 
 
-_TOP = "engine|driver|hal|harness|tests|docs|samples|device-configs|benchmarks"
+_TOP = "proto|engine|driver|hal|harness|tests|docs|samples|device-configs|benchmarks"
 
 
 def test_pages_name_files_that_there_are() -> None:

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "harness/proto/halyard.pb.h"
+#include "proto/halyard.pb.h"
 
 namespace halyard::runner {
 
