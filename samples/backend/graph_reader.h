@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "engine/plan/backend_abi.h"
+#include "halyard/backend.h"
 
 #define NO_TENSOR UINT32_MAX
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/plan/backend_abi.h"
+#include "halyard/backend.h"
 #include "samples/backend/graph_reader.h"
 
 #define ALIGNMENT 64u

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "engine/plan/backend_abi.h"
+#include "halyard/backend.h"
 
 static int a_thing;
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engine/base/status.h"
-#include "engine/plan/backend_abi.h"
+#include "halyard/backend.h"
 
 namespace halyard::engine {
 

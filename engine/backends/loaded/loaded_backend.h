@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Backends in shared libraries (engine/plan/backend_abi.h). What a library says is checked: its
+// Backends in shared libraries (include/halyard/backend.h). What a library says is checked: its
 // statuses, the shapes it gives its outputs, its sizes and its messages.
 
 #pragma once
