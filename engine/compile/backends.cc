@@ -70,7 +70,7 @@ Status take(const BackendOption& option, GpuSettings& settings) {
     } else if (option.name == "series") {
         constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
         HALYARD_ASSIGN_OR_RETURN(const size_t isOn, wordOf(option, kSwitch));
-        settings.choice.keepsSeries = isOn == 1;
+        settings.choice.keepsCommandBuffer = isOn == 1;
     } else if (option.name == "kind") {
         HALYARD_ASSIGN_OR_RETURN(const size_t kind, wordOf(option, kKinds));
         settings.choice.asGpu = kind == 1;

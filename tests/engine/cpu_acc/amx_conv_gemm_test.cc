@@ -280,7 +280,7 @@ TEST_P(AmxConvGemms, OfManyWeightsAreTheReferences) {
 }
 
 TEST_P(AmxConvGemms, AreAddedToWhatLiesBesideThem) {
-    for (const Picture& picture :
+    for (const Picture& featureMap :
          {Picture{.height = 7, .width = 9, .depth = 24, .channels = 50},
           Picture{.height = 7, .width = 9, .depth = 64, .channels = 50},
           Picture{.height = 6, .width = 15, .depth = 64, .channels = 128},
@@ -401,7 +401,7 @@ TEST(AmxConvGemmsOfThisProcessor, AreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const TypesCase& types : kTypes) {
-        for (const Picture& picture :
+        for (const Picture& featureMap :
              {Picture{.height = 56, .width = 56, .depth = 64, .channels = 64, .side = 3},
               Picture{.height = 28, .width = 28, .depth = 128, .channels = 512},
               Picture{.batches = 2, .height = 14, .width = 14, .depth = 96, .channels = 200},

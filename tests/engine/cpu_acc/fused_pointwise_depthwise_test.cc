@@ -330,7 +330,7 @@ TEST(FusedPointwiseDepthwiseBytes, AreOfSmallPicturesOnManyThreads) {
     EXPECT_FALSE(isTogether({.channels = 200, .depth = 64, .side = 14}, 4))
             << "a block would have few channels";
     EXPECT_FALSE(isTogether({.channels = 384, .depth = 64, .side = 112}, 4))
-            << "the picture is large";
+            << "the featureMap is large";
     EXPECT_FALSE(isTogether({.x = DataType::QUANT8_ASYMM,
                              .weights = DataType::QUANT8_ASYMM,
                              .channels = 384,

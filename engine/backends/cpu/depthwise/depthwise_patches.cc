@@ -128,8 +128,8 @@ FloatDepthwisePatch DepthwisePatches::patchOf(int64_t unit, const float* x, floa
     patch.top += place.line * patch.strideH;
     patch.firstBlock = place.block;
     patch.endBlock = std::min(place.block + mBlocks, mAllBlocks);
-    patch.x = x + place.picture * patch.inputH * patch.inputW * patch.channels;
-    patch.y = y + (place.picture * mOutputH + place.line) * patch.outputW * patch.channels;
+    patch.x = x + place.featureMap * patch.inputH * patch.inputW * patch.channels;
+    patch.y = y + (place.featureMap * mOutputH + place.line) * patch.outputW * patch.channels;
     patch.yPixel = patch.channels;
     return patch;
 }
@@ -137,7 +137,7 @@ FloatDepthwisePatch DepthwisePatches::patchOf(int64_t unit, const float* x, floa
 EpilogueRows DepthwisePatches::outputRows(int64_t unit) const {
     const Place place = placeOf(unit);
     const int64_t channel = place.block * mLanes;
-    const int64_t first = (place.picture * mOutputH + place.line) * mPatch.outputW;
+    const int64_t first = (place.featureMap * mOutputH + place.line) * mPatch.outputW;
     return {.begin = first * mPatch.channels + channel,
             .rows = std::min(mPatch.lines, mOutputH - place.line) * mPatch.outputW,
             .row = mPatch.channels,
