@@ -6,7 +6,7 @@
 #     docker run --rm halyard         # make test
 #
 # Another release has a name of its own: docker build --build-arg BASE=debian:13 -t halyard .
-# Golden cases, where there are any, are mounted: -v FOLDER:/shared/conformance:ro
+# Golden cases (`make goldens`), where there are any, are mounted: -v FOLDER:/shared/conformance:ro
 ARG BASE=debian:12
 FROM ${BASE}
 RUN apt-get update \

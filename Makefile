@@ -31,6 +31,8 @@ WORKERS := $(shell echo $$(($$(nproc) + 1)))
 T :=
 K :=
 OP :=
+# A checkout of Android's NeuralNetworks module, of whose specs `goldens` makes golden cases.
+SPECS :=
 # How long each fuzz target runs, and which one alone.
 FUZZ_SECONDS := 60
 FUZZ :=
@@ -48,7 +50,7 @@ pytest = $(PYTHON) -m pytest $(selected)
 
 .PHONY: demo test programs install-checkout arm64 test-arm64 test-native test-engine test-driver \
     test-hal test-programs test-golden test-python test-device test-attacks test-real real-table \
-    test-fresh test-asan test-tsan fuzz bench standing lint tidy format clean
+    test-fresh test-asan test-tsan goldens fuzz bench standing lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -136,6 +138,13 @@ test-engine test-driver test-hal test-programs: test-%: build/.installed
 test-golden: build/.installed
 	@cmake --build $(BUILD) --target halyard_runner halyard_service
 	@$(pytest) -q tests/harness/test_conformance.py
+
+# The official golden cases, of the specs of a checkout (docs/conformance.md), in $HALYARD_GOLDENS or
+# build/goldens: every test that takes golden cases finds them there.
+goldens: build/.installed
+	@$(if $(SPECS),,$(error SPECS=DIR names a checkout of Android's NeuralNetworks module \
+	    (docs/conformance.md says how to get one)))
+	@$(PYTHON) -m tests.goldens '$(SPECS)'
 
 # On the host and on virtual devices.
 test-python: programs build/.packages-browser

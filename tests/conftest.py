@@ -6,8 +6,7 @@ variant of one) or any_case (either), and its `bundle`, which runs all cases tha
 selected for at once, when the first of them is due. `-k conv2d` selects by name, `--operation
 CONV_2D` selects the cases that have the operation.
 
-The cases are not part of this repository: HALYARD_CONFORMANCE names their folder, or they lie in
-../shared/conformance beside it.
+The cases are not part of this repository; halyard.golden_folder says where they are looked for.
 """
 
 import os
@@ -16,12 +15,11 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from halyard import native, operations
+from halyard import golden_folder, native, operations
 from halyard.cases import Case, Verdict
 from halyard.conformance.suite import Suite
 from halyard.errors import HalyardError
@@ -33,7 +31,6 @@ os.environ["HALYARD_SETTINGS"] = os.devnull
 # Every start of the driver would look for OpenCL's devices, a tenth of a second each; the tests of
 # GpuAcc do (OCL_ICD_VENDORS is where the loader of Debian's OpenCL looks).
 os.environ.setdefault("OCL_ICD_VENDORS", "/nonexistent")
-_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "conformance"
 
 
 class Bundle:
@@ -89,11 +86,9 @@ class GoldenTests:
         """None where there are no cases, or there is no driver; `_absent` says which."""
         if not self._opened:
             self._opened = True
-            folder = Path(os.environ.get("HALYARD_CONFORMANCE", _BESIDE))
-            if not (folder / "index.json").is_file():
-                self._absent = (
-                    f"no golden cases in {folder} (HALYARD_CONFORMANCE names another folder)"
-                )
+            folder = golden_folder.find()
+            self._absent = golden_folder.absent()
+            if folder is None or self._absent:
                 return None
             try:
                 self.operations = _operations()

@@ -25,6 +25,7 @@ where there are any (tests/conftest.py), are beside the clone, read-only.
 
 import argparse
 import ast
+import importlib
 import os
 import re
 import shutil
@@ -50,6 +51,7 @@ USER = "newcomer"
 # Of the clone: longer than a Unix socket's name (108) or, on old kernels, a script's first line
 # (128) can be.
 PATH_LENGTH = 200
+# Where the clone's tests look for golden cases.
 GOLDENS = "shared/conformance"
 
 PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
@@ -112,6 +114,7 @@ def as_root() -> int:
     if shutil.which("sudo") is None:
         sys.exit("A root is made and mounted by root, and there is no sudo.")
     kept = [f"{name}={value}" for name, value in network_settings().items()]
+    kept += [f"{name}={value}" for name, value in os.environ.items() if name == "HALYARD_GOLDENS"]
     command = ["sudo", "env", *kept, sys.executable, str(HERE), *sys.argv[1:]]
     return subprocess.run(command).returncode
 
@@ -361,9 +364,11 @@ def make_clone(root: Path, user: str) -> str:
         ]
     for step in steps:
         chrooted(root, user, step).check_returncode()
-    goldens = Path(os.environ.get("HALYARD_CONFORMANCE", CHECKOUT.parent / GOLDENS)).resolve()
-    if goldens.is_dir():
-        mount(root / above.relative_to("/") / GOLDENS, "-o", "bind,ro", str(goldens))
+    # The package's module, which needs nothing that has to be installed.
+    sys.path.insert(0, str(CHECKOUT / "harness"))
+    goldens = importlib.import_module("halyard.golden_folder").find()
+    if goldens is not None and goldens.is_dir():
+        mount(root / above.relative_to("/") / GOLDENS, "-o", "bind,ro", str(goldens.resolve()))
     return clone
 
 

@@ -4,7 +4,8 @@ took one after the other.
 
 Usage: summary.py [--phases FILE] FOLDER...
 
-With a file of phases, those of the call of make that HALYARD_MAKE names come first.
+With a file of phases, those of the call of make that HALYARD_MAKE names come first. What was not
+run for want of golden cases is told once, in front of the total.
 
 A folder with a programs.xml is ctest's: its tests are test programs, whose single tests are in a
 file named after each. A program that failed beyond what its file says (it died, or leaked as it
@@ -37,6 +38,8 @@ class Tally:
 
 
 PROGRAMS = "programs.xml"
+# How the reason begins why a test was skipped that takes golden cases (halyard.golden_folder).
+NO_GOLDENS = "no golden cases"
 # How phase.sh ends the names of phases that ran beside others.
 BESIDE = " (beside others)"
 
@@ -123,8 +126,14 @@ def main() -> None:
             f"{tally.seconds:.0f} s"
         )
         for reason, count in tally.reasons.most_common():
-            print(f"    {count} skipped: {reason}")
+            if not reason.startswith(NO_GOLDENS):
+                print(f"    {count} skipped: {reason}")
         total.add(tally)
+    without = {why: count for why, count in total.reasons.items() if why.startswith(NO_GOLDENS)}
+    if without:
+        print(
+            f"NOT RUN: {sum(without.values())} tests of the official cases; {next(iter(without))}"
+        )
     print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
     sys.exit(1 if total.failed or not total.passed else 0)
 

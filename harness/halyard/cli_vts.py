@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, hal_version
+from halyard import cli_values, golden_folder, hal_version
 from halyard.backends import parse as parse_backends
 from halyard.cli_device import METAVAR as DEVICES
 from halyard.cli_group import INTERRUPTED, examples
@@ -28,7 +28,6 @@ from halyard.hal_version import METAVAR, NEWEST
 from halyard.output_file import check_writable
 from halyard.progress import Progress
 from halyard.terminal import Terminal
-from halyard.vts import sources
 from halyard.vts.checks import all_checks
 from halyard.vts.outcome import Outcome, Status
 from halyard.vts.plan import Unit, make_plan, official
@@ -65,7 +64,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     multiple=True,
     type=_EXISTING,
     help="Golden cases: a folder or a file. Where no cases are named: those of the folder "
-    "$HALYARD_CONFORMANCE, or ../shared/conformance beside a checkout.",
+    "$HALYARD_GOLDENS, or of a checkout, build/goldens or ../shared/conformance.",
 )
 @click.option("--specs", multiple=True, type=_EXISTING, help="Specs: a folder or a file.")
 @click.option(
@@ -144,9 +143,12 @@ def vts(
         check_instance(instance, "--instance")
     check_there(config)
     if not (files or goldens or specs):
-        goldens = tuple(sources.goldens())
-        if not goldens:
-            raise ConfigError("name cases: FILEs, --goldens or --specs")
+        folder = golden_folder.find()
+        if folder is None:
+            raise ConfigError(
+                f"name cases: FILEs, --goldens or --specs; {golden_folder.HOW_TO_GET}"
+            )
+        goldens = (folder,)
     terminal = Terminal()
     problems: list[str] = []
     with terminal.step("Reading cases") as step:

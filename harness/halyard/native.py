@@ -95,9 +95,9 @@ def _variable(machine: str) -> str:
     return f"HALYARD_NATIVE_DIR_{machine.upper()}"
 
 
-def beside_checkout() -> Path:
-    """The folder that a checkout lies in."""
-    return _CHECKOUT.parent
+def checkout() -> Path:
+    """The folder of the checkout, where the package is installed from one."""
+    return _CHECKOUT
 
 
 def device_configs() -> Path:

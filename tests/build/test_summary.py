@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from halyard import golden_folder
+from tests.summary import NO_GOLDENS
+
 SUMMARY = Path(__file__).parents[1] / "summary.py"
 PHASE = Path(__file__).parents[1] / "phase.sh"
 
@@ -51,6 +54,34 @@ def test_a_failure_or_nothing_at_all_fails(
 ) -> None:
     write(tmp_path / "python.xml", *cases)
     assert summary(tmp_path) == (code, line)
+
+
+def test_it_ends_with_one_line_of_what_was_not_run_for_want_of_golden_cases(
+    tmp_path: Path,
+) -> None:
+    skipped = '<testcase classname="{}"><skipped message="{}"/></testcase>'
+    why = "no golden cases: `make goldens` makes them"
+    places = ("tests.harness.test_x", "tests.device.test_y", "tests.arm64.test_z")
+    write(tmp_path / "python.xml", PASSED, SKIPPED, *(skipped.format(each, why) for each in places))
+    shown = lines(tmp_path)
+    assert shown[-2:] == [
+        f"NOT RUN: 3 tests of the official cases; {why}",
+        "1 passed, 0 failed, 4 skipped",
+    ]
+    assert sum("golden" in line for line in shown) == 1
+    assert "    1 skipped: no LiteRT" in shown
+
+
+def test_nothing_is_said_of_golden_cases_where_there_are_some(tmp_path: Path) -> None:
+    write(tmp_path / "python.xml", PASSED, SKIPPED)
+    assert not any("golden" in line or "NOT RUN" in line for line in lines(tmp_path))
+
+
+def test_it_knows_the_reason_that_tests_of_golden_cases_give(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(golden_folder.VARIABLE, str(tmp_path))
+    assert golden_folder.absent().startswith(NO_GOLDENS)
 
 
 def test_a_folder_without_results_fails(tmp_path: Path) -> None:

@@ -242,7 +242,7 @@ def run_pytest(folder: Path, *words: str, module: str = "harness/test_conformanc
             *(f"tests/{module}", *words),
         ],
         cwd=ROOT,
-        env={**os.environ, "HALYARD_CONFORMANCE": str(folder), "COLUMNS": "200"},
+        env={**os.environ, "HALYARD_GOLDENS": str(folder), "COLUMNS": "200"},
         capture_output=True,
         text=True,
     )

@@ -37,7 +37,16 @@ _COMMANDS = frozenset(path.stem for path in _ROOT.glob("cli_*.py")) - _FOR_COMMA
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto"}),
     frozenset(
-        {"delimited", "driver_options", "durations", "folders", "junit", "native", "output_file"}
+        {
+            "delimited",
+            "driver_options",
+            "durations",
+            "folders",
+            "golden_folder",
+            "junit",
+            "native",
+            "output_file",
+        }
     ),
     frozenset({"operations", "plots", "results", "settings", "statistics", "terminal", "validity"}),
     frozenset({"backends", "machine", "model", "preparation", "progress", "records"}),

@@ -2,7 +2,6 @@
 """The numpy reference against the golden cases: what proves the engine has to be proved first, by
 the official check."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,27 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halyard import reference
+from halyard import golden_folder, reference
 from halyard.cases import Case, golden
-from halyard.errors import HalyardError
 from halyard.model import dtype_of, operation_name
 from halyard.proto import halyard_pb2 as pb
 
-_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "conformance"
-_FOLDER = Path(os.environ.get("HALYARD_CONFORMANCE", _BESIDE))
 # Not for a reference, which takes every model as valid.
 _NOT_FOR_IT = {"infiniteLoop": "does not end"}
 
 
 def _files() -> list[object]:
-    try:
-        return [
-            pytest.param(path, id=str(path.relative_to(_FOLDER)).removesuffix(".json.gz"))
-            for path in golden.files(_FOLDER)
-        ]
-    except HalyardError:
-        absent = f"no golden cases in {_FOLDER} (HALYARD_CONFORMANCE names another folder)"
-        return [pytest.param(Path(), marks=pytest.mark.skip(reason=absent), id="absent")]
+    folder = golden_folder.find()
+    absent = golden_folder.absent()
+    if folder is None or absent:
+        skip = pytest.mark.skip(reason=absent)
+        return [pytest.param(Path(), marks=skip, id="absent")]
+    return [
+        pytest.param(path, id=str(path.relative_to(folder)).removesuffix(".json.gz"))
+        for path in golden.files(folder)
+    ]
 
 
 @pytest.fixture(scope="module")

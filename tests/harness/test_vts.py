@@ -173,7 +173,7 @@ def test_a_wrong_command_line_exits_with_2(
 def test_cases_come_from_the_folder_that_the_environment_names(
     invoke: Invoke, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HALYARD_CONFORMANCE", str(folder))
+    monkeypatch.setenv("HALYARD_GOLDENS", str(folder))
     result = invoke("--hal", "1.3", "--filter", SYNC)
     assert result.exit_code == 0, result.output
     assert "1 passed in" in result.output

@@ -2,12 +2,14 @@
 """Golden cases: models with inputs and the outputs that the NNAPI specs give for them.
 
 A file is gzip'd JSON, {"schema": 1, "spec": ..., "cases": [...]}; an index.json lists the files of
-a folder. Every case becomes a pb.TestCase with one example, and keeps what its check needs.
+a folder. Every case becomes a pb.TestCase with one example, and keeps what its check needs. What
+golden_writing.py writes has a few fields more, which say what only a spec tells.
 """
 
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import json
 import zlib
@@ -28,7 +30,7 @@ from halyard.cases.names import Names, joined
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
 
-_SCHEMA = 1
+SCHEMA = 1
 
 
 def load(path: Path | str) -> list[Case]:
@@ -53,8 +55,8 @@ def files(folder: Path) -> list[Path]:
 
 def _load_file(path: Path) -> list[Case]:
     document = _read(path)
-    if document.get("schema") != _SCHEMA:
-        raise HalyardError(f"{path}: schema {document.get('schema')}, not {_SCHEMA}")
+    if document.get("schema") != SCHEMA:
+        raise HalyardError(f"{path}: schema {document.get('schema')}, not {SCHEMA}")
     try:
         names = Names()
         return [
@@ -91,7 +93,10 @@ def _case(spec: str, case: Mapping[str, Any], names: Names) -> Case:
         relaxed=case["isRelaxed"],
         tags=case["tags"],
         lifetime_variants=dropped,
-        lifetime_names=tuple(names.unique(joined(stem, *each)) for each in dropped),
+        lifetime_names=tuple(
+            case.get("droppedVariantNames")
+            or [names.unique(joined(stem, *each)) for each in dropped]
+        ),
         multinomial_tolerance=case["expectedMultinomialDistributionTolerance"] or 0.0,
     )
     tolerances = {
@@ -100,7 +105,9 @@ def _case(spec: str, case: Mapping[str, Any], names: Names) -> Case:
         if name != "multinomial"
     }
     referenced = [subgraph(each) for each in case["referenced"]]
-    return assemble(terms, subgraph(case["main"]), referenced, tolerances)
+    found = assemble(terms, subgraph(case["main"]), referenced, tolerances)
+    known = bool(case.get("outputShapesMustBeKnown"))
+    return dataclasses.replace(found, shapes_must_be_known=known) if known else found
 
 
 def subgraph(source: Mapping[str, Any]) -> ValuedSubgraph:
@@ -137,4 +144,5 @@ def _operand(source: Mapping[str, Any]) -> ValuedOperand:
         None if source["data"] is None else base64.b64decode(source["data"]),
         ignored=bool(source.get("isIgnored")),
         never_internal=not source.get("mayBeInternal", True),
+        never_input=not source.get("mayBeInput", True),
     )

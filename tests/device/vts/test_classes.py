@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from halyard import hal_version
+from halyard import golden_folder, hal_version
 from halyard.cases import load
 from halyard.conformance.driver import Driver
 from halyard.conformance.run import RunSettings
 from halyard.devices import VirtualDevice, Wire, config_of
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
-from halyard.vts import sources
 from halyard.vts.checks import Check, all_checks
 from halyard.vts.outcome import Outcome, Status
 from halyard.vts.plan import Unit, make_plan, official
@@ -69,10 +68,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="module")
 def outcomes(device: VirtualDevice, seed: int, pytestconfig: pytest.Config) -> Outcomes:
     """What became of all the tests."""
-    goldens = sources.goldens()
-    if not goldens:
-        pytest.skip("no golden cases (HALYARD_CONFORMANCE names their folder)")
-    cases = official([case for folder in goldens for case in load(folder)])
+    folder = golden_folder.find()
+    absent = golden_folder.absent()
+    if folder is None or absent:
+        pytest.skip(absent)
+    cases = official(load(folder))
     checks = checks_to_make(pytestconfig)
     planned = make_plan(cases, versions(pytestconfig), checks, Wanted(sample=CASES, seed=seed))
     units = [unit for unit in planned if not is_left_out(unit, pytestconfig)]
