@@ -26,12 +26,20 @@ class Parameter:
     name: str
     types: frozenset[int]  # pb.OperandType; none: any
     repeated: bool = False
+    column: int | None = None  # of the type rows, which say its type; None: the same in all
+
+
+@dataclass(frozen=True)
+class TypeRow:
+    since: str  # the lowest HAL version that takes the types
+    types: tuple[int, ...]  # pb.OperandType by column
 
 
 @dataclass(frozen=True)
 class Form:
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
+    since: str = ""
 
     def takes(self, inputs: Sequence[int]) -> bool:
         """Whether an operation whose inputs have these types is of this form."""
@@ -45,6 +53,32 @@ class Form:
             for place in places[each.name]
         )
 
+    def takes_with(self, row: TypeRow, inputs: Sequence[int], outputs: Sequence[int]) -> bool:
+        """Whether an operation whose operands have these types is of this form and this row."""
+        lists = ((self.inputs, inputs), (self.outputs, outputs))
+        return all(_match(parameters, row, types) for parameters, types in lists)
+
+
+@dataclass(frozen=True)
+class TypedForm:
+    """A form with a type row: what an operation's operands say that it is. There is at most one."""
+
+    operation: str
+    form: Form
+    row: TypeRow
+
+    @property
+    def since(self) -> str:
+        """The lowest HAL version that takes it."""
+        return max(self.form.since, self.row.since)
+
+    def __str__(self) -> str:
+        names = ", ".join(each.name for each in self.form.inputs)
+        outputs = len(self.form.outputs)
+        types = [pb.OperandType.Name(code) for code in self.row.types]
+        columns = ", ".join(name.removeprefix("OPERAND_TYPE_") for name in types)
+        return f"{self.operation}({names}) -> {outputs}: {columns or 'no types'}, HAL {self.since}"
+
 
 @dataclass(frozen=True)
 class OperationRow:
@@ -53,6 +87,17 @@ class OperationRow:
     types: Sequence[tuple[str, str]]  # type, lowest version that takes it
     code: int = -1
     forms: tuple[Form, ...] = ()
+    rows: tuple[TypeRow, ...] = ()
+
+    def typed_forms(self) -> list[TypedForm]:
+        return [TypedForm(self.name, *each) for each in itertools.product(self.forms, self.rows)]
+
+    def typed_form(self, inputs: Sequence[int], outputs: Sequence[int]) -> TypedForm | None:
+        """That of an operation whose operands have these types."""
+        for each in self.typed_forms():
+            if each.form.takes_with(each.row, inputs, outputs):
+                return each
+        return None
 
     def cells(self) -> tuple[str, str, str]:
         return self.name, self.since, ", ".join(f"{name} {since}" for name, since in self.types)
@@ -67,6 +112,7 @@ def parse(text: str) -> list[OperationRow]:
                 _types(item["forms"], item["rows"]),
                 item["code"],
                 tuple(_form(form, item["rows"]) for form in item["forms"]),
+                tuple(TypeRow(row["since"], _codes(row["types"])) for row in item["rows"]),
             )
             for item in json.loads(text)["operations"]
         ]
@@ -132,15 +178,36 @@ def _places(
     return found
 
 
+def _match(parameters: Sequence[Parameter], row: TypeRow, types: Sequence[int]) -> bool:
+    """Whether operands of these types can stand there with the types of the row."""
+    try:
+        places = _places(parameters, len(types))
+    except ValueError:
+        return False
+    for each in parameters:
+        wanted = each.types if each.column is None else {row.types[each.column]}
+        if wanted and any(types[place] not in wanted for place in places[each.name]):
+            return False
+    return True
+
+
 def _form(form: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Form:
     def parameter(given: Mapping[str, Any]) -> Parameter:
         names = [given["type"]] if "type" in given else []
         if "column" in given:
             names = [row["types"][given["column"]] for row in rows]
-        codes = frozenset(pb.OperandType.Value(f"OPERAND_TYPE_{name}") for name in names)
-        return Parameter(given["name"], codes, "at_least" in given)
+        codes = frozenset(_codes(names))
+        return Parameter(given["name"], codes, "at_least" in given, given.get("column"))
 
-    return Form(tuple(map(parameter, form["inputs"])), tuple(map(parameter, form["outputs"])))
+    return Form(
+        tuple(map(parameter, form["inputs"])),
+        tuple(map(parameter, form["outputs"])),
+        form["since"],
+    )
+
+
+def _codes(names: Sequence[str]) -> tuple[int, ...]:
+    return tuple(pb.OperandType.Value(f"OPERAND_TYPE_{name}") for name in names)
 
 
 # ---- names that people write --------------------------------------------------------------------

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Both paddings, strides and dilations that differ between width and height, both layouts, in every
-# type; images whose extents are no multiple of anything.
+# type; images whose extents are no multiple of anything. What need not be said of dilations, and of
+# the layout, is left out as well.
 
 import numpy as np
 
@@ -39,8 +40,7 @@ for name, (padding, pads, strides, dilations) in forms.items():
     bias = Parameter("bias", ("TENSOR_FLOAT32", [2]), bias_values)
     layout = BoolScalar("layout", False)
     out = Output("out", ("TENSOR_FLOAT32", list(expected.shape)))
-    scalars = [*padding, strides[1], strides[0], 0, layout, dilations[1], dilations[0]]
-    Model(name).Operation("CONV_2D", image, filters, bias, *scalars).To(out)
+    scalars = [*padding, strides[1], strides[0], 0]
     # Some sums are beyond what the output can hold.
     quant8 = DataTypeConverter(name="quant8").Identify(
         {
@@ -50,6 +50,30 @@ for name, (padding, pads, strides, dilations) in forms.items():
             out: ("TENSOR_QUANT8_ASYMM", 0.5, 130),
         }
     )
-    Example({image: image_values.ravel().tolist(), out: expected.ravel().tolist()}).AddNchw(
-        image, out, layout
-    ).AddVariations("float16", quant8)
+    # A scale for each filter.
+    channel_quant8 = DataTypeConverter().Identify(
+        {
+            image: ("TENSOR_QUANT8_ASYMM", 0.5, 128),
+            filters: (
+                "TENSOR_QUANT8_SYMM_PER_CHANNEL",
+                *(0.0, 0, SymmPerChannelQuantParams(0, [0.25, 0.5])),
+            ),
+            bias: ("TENSOR_INT32", 0.0, 0, SymmPerChannelQuantParams(0, [0.125, 0.25], hide=True)),
+            out: ("TENSOR_QUANT8_ASYMM", 0.5, 130),
+        }
+    )
+    types = "float16", quant8, channel_quant8
+    feeds = {image: image_values.ravel().tolist(), out: expected.ravel().tolist()}
+    full = [*scalars, layout, dilations[1], dilations[0]]
+    Model(name).Operation("CONV_2D", image, filters, bias, *full).To(out)
+    Example(feeds).AddNchw(image, out, layout).AddVariations(*types)
+    if dilations != (1, 1):
+        continue
+    Model(f"{name}_layout").Operation("CONV_2D", image, filters, bias, *scalars, layout).To(out)
+    Example(feeds).AddNchw(image, out, layout).AddVariations(*types)
+    Model(f"{name}_bare").IntroducedIn("V1_0").Operation(
+        "CONV_2D", image, filters, bias, *scalars
+    ).To(out)
+    Example(feeds).AddVariations(*types)
+    for later in ("float16", "channelQuant8"):
+        Example.SetVersion("V1_2", f"conv_2d_forms_{name}_bare_{later}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A multiplier of 2, strides and dilations that differ, both layouts, float16 and bytes.
+# A multiplier of 2, strides and dilations that differ, both layouts, float16 and bytes; without what
+# need not be said of dilations, and of the layout.
 
 import numpy as np
 
@@ -37,8 +38,7 @@ for name, (padding, pads, strides, dilations) in forms.items():
     bias = Parameter("bias", ("TENSOR_FLOAT32", [6]), bias_values)
     layout = BoolScalar("layout", False)
     out = Output("out", ("TENSOR_FLOAT32", list(expected.shape)))
-    scalars = [*padding, strides[1], strides[0], 2, 0, layout, dilations[1], dilations[0]]
-    Model(name).Operation("DEPTHWISE_CONV_2D", image, filters, bias, *scalars).To(out)
+    scalars = [*padding, strides[1], strides[0], 2, 0]
     quant8 = DataTypeConverter(name="quant8").Identify(
         {
             image: ("TENSOR_QUANT8_ASYMM", 0.5, 100),
@@ -47,6 +47,34 @@ for name, (padding, pads, strides, dilations) in forms.items():
             out: ("TENSOR_QUANT8_ASYMM", 0.5, 120),
         }
     )
-    Example({image: image_values.ravel().tolist(), out: expected.ravel().tolist()}).AddNchw(
-        image, out, layout
-    ).AddVariations("float16", quant8)
+    # A scale for each channel of the output.
+    scales = [0.5, 0.25, 1.0, 0.5, 0.25, 1.0]
+    channel_quant8 = DataTypeConverter().Identify(
+        {
+            image: ("TENSOR_QUANT8_ASYMM", 0.5, 100),
+            filters: (
+                "TENSOR_QUANT8_SYMM_PER_CHANNEL",
+                *(0.0, 0, SymmPerChannelQuantParams(3, scales)),
+            ),
+            bias: (
+                "TENSOR_INT32",
+                *(0.0, 0, SymmPerChannelQuantParams(0, [s / 2 for s in scales], hide=True)),
+            ),
+            out: ("TENSOR_QUANT8_ASYMM", 0.5, 120),
+        }
+    )
+    types = "float16", quant8, channel_quant8
+    feeds = {image: image_values.ravel().tolist(), out: expected.ravel().tolist()}
+    operands = [image, filters, bias, *scalars]
+    full = [*operands, layout, dilations[1], dilations[0]]
+    Model(name).Operation("DEPTHWISE_CONV_2D", *full).To(out)
+    Example(feeds).AddNchw(image, out, layout).AddVariations(*types)
+    if dilations != (1, 1):
+        continue
+    Model(f"{name}_layout").Operation("DEPTHWISE_CONV_2D", *operands, layout).To(out)
+    Example(feeds).AddNchw(image, out, layout).AddVariations(*types)
+    bare = Model(f"{name}_bare").IntroducedIn("V1_0")
+    bare.Operation("DEPTHWISE_CONV_2D", *operands).To(out)
+    Example(feeds).AddVariations(*types)
+    for later in ("float16", "channelQuant8"):
+        Example.SetVersion("V1_2", f"depthwise_conv_2d_forms_{name}_bare_{later}")

@@ -18,7 +18,9 @@ for name, (kind, quantization) in TYPES.items():
         wanted = Parameter("wanted", "TENSOR_INT32", "{4}", [100, 1, -7, 100])
         z = Output("z", (kind, [4, *shape[1:]], *quantization))
         hits = Output("hits", "TENSOR_QUANT8_ASYMM", "{4}, 1.0f, 0")
-        Model(f"hashtable_{name}_{rank}").Operation("HASHTABLE_LOOKUP", wanted, keys, x).To(z, hits)
+        Model(f"hashtable_{name}_{rank}").IntroducedIn("V1_0").Operation(
+            "HASHTABLE_LOOKUP", wanted, keys, x
+        ).To(z, hits)
         found = np.stack([rows[2], 0 * rows[0], rows[0], rows[2]])
         Example({x: rows.ravel().tolist(), z: found.ravel().tolist(), hits: [1, 0, 1, 1]})
         if name == "float32":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The three poolings: windows that lie on the padding in part, strides that differ, both layouts,
-# and bytes that saturate at an activation.
+# and bytes that saturate at an activation; without the layout, as 1.0 has them.
 
 import numpy as np
 
@@ -36,11 +36,14 @@ for operation, reduced in REDUCED.items():
         image = Input("image", ("TENSOR_FLOAT32", [2, 5, 4, 3]))
         layout, act = BoolScalar("layout", False), Int32Scalar("act", 0)
         out = Output("out", ("TENSOR_FLOAT32", list(expected.shape)))
-        scalars = [*padding, strides[1], strides[0], filters[1], filters[0], act, layout]
-        Model(operation.lower() + "_" + name).Operation(operation, image, *scalars).To(out)
+        operands = [image, *padding, strides[1], strides[0], filters[1], filters[0], act]
+        title = f"{operation.lower()}_{name}"
         types = ["float16"]
         if operation != "L2_POOL_2D":
             types.append(DataTypeConverter("quant8", scale=0.5, zeroPoint=100))
-        Example({image: image_values.ravel().tolist(), out: expected.ravel().tolist()}).AddNchw(
-            image, out, layout
-        ).AddAllActivations(out, act).AddVariations(*types)
+        feeds = {image: image_values.ravel().tolist(), out: expected.ravel().tolist()}
+        Model(title).Operation(operation, *operands, layout).To(out)
+        Example(feeds).AddNchw(image, out, layout).AddAllActivations(out, act).AddVariations(*types)
+        Model(f"{title}_bare").IntroducedIn("V1_0").Operation(operation, *operands).To(out)
+        Example(feeds).AddVariations(*types)
+        Example.SetVersion("V1_2", f"pool_forms_{title}_bare_float16")

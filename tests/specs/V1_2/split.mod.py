@@ -8,6 +8,7 @@ Example(
     {x: [1, 2, 3, 4, 5, 6], parts[0]: [1, 2], parts[1]: [3, 4], parts[2]: [5, 6]}
 ).AddVariations(
     "int32",
+    "float16",
     DataTypeConverter("quant8", scale=0.25, zeroPoint=0),
     DataTypeConverter("quant8_signed", scale=0.25, zeroPoint=-128),
 )

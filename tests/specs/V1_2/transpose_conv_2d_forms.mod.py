@@ -52,6 +52,21 @@ for name, (padding, strides, before, sizes) in forms.items():
             out: ("TENSOR_QUANT8_ASYMM", 0.5, 130),
         }
     )
+    # A scale for each filter.
+    channel_quant8 = DataTypeConverter().Identify(
+        {
+            image: ("TENSOR_QUANT8_ASYMM", 0.5, 128),
+            filters: (
+                "TENSOR_QUANT8_SYMM_PER_CHANNEL",
+                *(0.0, 0, SymmPerChannelQuantParams(0, [0.25, 0.5, 1.0])),
+            ),
+            bias: (
+                "TENSOR_INT32",
+                *(0.0, 0, SymmPerChannelQuantParams(0, [0.125, 0.25, 0.5], hide=True)),
+            ),
+            out: ("TENSOR_QUANT8_ASYMM", 0.5, 130),
+        }
+    )
     Example({image: image_values.ravel().tolist(), out: expected.ravel().tolist()}).AddNchw(
         *targets
-    ).AddVariations("float16", quant8)
+    ).AddVariations("float16", quant8, channel_quant8)

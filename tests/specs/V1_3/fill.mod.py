@@ -4,7 +4,7 @@
 z = Output("z", "TENSOR_FLOAT32", "{2, 2}")
 shape = Input("shape", "TENSOR_INT32", "{2}")
 Model("input").Operation("FILL", shape, 2.5).To(z)
-Example({shape: [2, 2], z: [2.5] * 4})
+Example({shape: [2, 2], z: [2.5] * 4}).AddVariations("float16")
 
 whole = Output("whole", "TENSOR_INT32", "{3}")
 extent = Input("extent", "TENSOR_INT32", "{1}")
