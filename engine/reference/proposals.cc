@@ -17,28 +17,28 @@
 namespace halyard::engine::ref {
 namespace {
 
-// A feature map begins at 0.
+// A picture begins at 0.
 struct Picture {
     float height = 0.0F;
     float width = 0.0F;
 };
 
-Picture pictureAt(const RealReader& featureMaps, int64_t index) {
-    return {.height = featureMaps[index * 2], .width = featureMaps[index * 2 + 1]};
+Picture pictureAt(const RealReader& pictures, int64_t index) {
+    return {.height = pictures[index * 2], .width = pictures[index * 2 + 1]};
 }
 
 // The box as four deltas (of its centre's x and y, of the logarithms of its width and height) move
-// it, cut off at the feature map's edge.
-Box moved(const Box& box, const RealReader& deltas, int64_t index, const Picture& featureMap) {
+// it, cut off at the picture's edge.
+Box moved(const Box& box, const RealReader& deltas, int64_t index, const Picture& picture) {
     const Side x = sideOf(box.x1, box.x2).moved(deltas[index * 4], deltas[index * 4 + 2]);
     const Side y = sideOf(box.y1, box.y2).moved(deltas[index * 4 + 1], deltas[index * 4 + 3]);
     const auto inside = [](float position, float end) {
         return std::min(std::max(position, 0.0F), end);
     };
-    return {.x1 = inside(x.begin(), featureMap.width),
-            .y1 = inside(y.begin(), featureMap.height),
-            .x2 = inside(x.end(), featureMap.width),
-            .y2 = inside(y.end(), featureMap.height)};
+    return {.x1 = inside(x.begin(), picture.width),
+            .y1 = inside(y.begin(), picture.height),
+            .x2 = inside(x.end(), picture.width),
+            .y2 = inside(y.end(), picture.height)};
 }
 
 Status endsBeforeItBegins(const char* what, int64_t index) {
@@ -55,7 +55,7 @@ class Proposals {
           mScores(call.input(0)),
           mDeltas(call.input(1)),
           mAnchors(call.input(2)),
-          mFeatureMaps(call.input(3)),
+          mPictures(call.input(3)),
           mHeight(call.input(0).shape()[1]),
           mWidth(call.input(0).shape()[2]),
           mAnchorCount(call.input(0).shape()[3]) {}
@@ -72,9 +72,9 @@ class Proposals {
 
     Status addBatch(int64_t batch) {
         const int64_t first = mCount;
-        const Picture featureMap = pictureAt(mFeatureMaps, batch);
-        HALYARD_RETURN_IF_ERROR(moveAnchors(batch, featureMap));
-        HALYARD_RETURN_IF_ERROR(addCandidates(batch, featureMap));
+        const Picture picture = pictureAt(mPictures, batch);
+        HALYARD_RETURN_IF_ERROR(moveAnchors(batch, picture));
+        HALYARD_RETURN_IF_ERROR(addCandidates(batch, picture));
         HALYARD_ASSIGN_OR_RETURN(
                 const int64_t chosen,
                 suppressHard(mCall,
@@ -99,9 +99,9 @@ class Proposals {
         return mNode.maxBeforeNms > 0 && mNode.maxBeforeNms < boxesPerBatch();
     }
 
-    // Each anchor stands at each spatial position of x, which is as many spatial positions of the
-    // feature map wide and high as the ratios say.
-    Status moveAnchors(int64_t batch, const Picture& featureMap) {
+    // Each anchor stands at each pixel of x, which is as many pixels of the picture wide and high
+    // as the ratios say.
+    Status moveAnchors(int64_t batch, const Picture& picture) {
         const int64_t first = batch * boxesPerBatch();
         return mCall.inSlices(boxesPerBatch(), 16, [&](int64_t begin, int64_t end) -> Status {
             for (int64_t i = begin; i < end; ++i) {
@@ -115,15 +115,15 @@ class Proposals {
                 const float y = static_cast<float>(pixel / mWidth) * mNode.heightRatio;
                 mBoxes[static_cast<size_t>(first + i)] =
                         moved({box.x1 + x, box.y1 + y, box.x2 + x, box.y2 + y}, mDeltas, first + i,
-                              featureMap);
+                              picture);
             }
             return {};
         });
     }
 
     // The batch's boxes of the highest scores, as many as may be suppressed, and of those the large
-    // enough ones whose centre is in the feature map.
-    Status addCandidates(int64_t batch, const Picture& featureMap) {
+    // enough ones whose centre is in the picture.
+    Status addCandidates(int64_t batch, const Picture& picture) {
         const int64_t first = batch * boxesPerBatch();
         const auto add = [&](int64_t i) {
             const auto index = static_cast<int32_t>(first + i);
@@ -131,7 +131,7 @@ class Proposals {
             const float width = box.x2 - box.x1;
             const float height = box.y2 - box.y1;
             if (width > mNode.minSize && height > mNode.minSize &&
-                box.x1 + width / 2 < featureMap.width && box.y1 + height / 2 < featureMap.height) {
+                box.x1 + width / 2 < picture.width && box.y1 + height / 2 < picture.height) {
                 mCandidates[static_cast<size_t>(mCount++)] = {.box = index,
                                                               .score = mScores[index]};
             }
@@ -151,7 +151,7 @@ class Proposals {
     RealReader mScores;
     RealReader mDeltas;
     RealReader mAnchors;
-    RealReader mFeatureMaps;
+    RealReader mPictures;
     int64_t mHeight;
     int64_t mWidth;
     int64_t mAnchorCount;
@@ -167,7 +167,7 @@ Status run(const BoxTransform& /*node*/, KernelCall& call) {
     const RealReader boxes(call.input(0));
     const RealReader deltas(call.input(1));
     const auto* batches = call.input(2).as<int32_t>();
-    const RealReader featureMaps(call.input(3));
+    const RealReader pictures(call.input(3));
     const RealWriter output(call.output(0));
     const int32_t pictureCount = call.input(3).shape()[0];
     const int64_t classes = call.input(1).shape()[1] / 4;
@@ -181,11 +181,11 @@ Status run(const BoxTransform& /*node*/, KernelCall& call) {
         if (!box.isOrdered()) {
             return endsBeforeItBegins("region", roi);
         }
-        const Picture featureMap = pictureAt(featureMaps, batch);
+        const Picture picture = pictureAt(pictures, batch);
         HALYARD_RETURN_IF_ERROR(call.checkpoint(1));
         HALYARD_RETURN_IF_ERROR(call.forEach(classes, 16, [&](int64_t i) {
             const int64_t index = roi * classes + i;
-            setBox(output, index, moved(box, deltas, index, featureMap));
+            setBox(output, index, moved(box, deltas, index, picture));
         }));
     }
     return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regions of a feature map brought to one size.
+// Regions of a picture brought to one size.
 
 #include <algorithm>
 #include <array>
@@ -20,8 +20,7 @@
 namespace halyard::engine::ref {
 namespace {
 
-// A region along one axis, in spatial positions of x: `bins` of equal length, each with as many
-// samples.
+// A region along one axis, in pixels of x: `bins` of equal length, each with as many samples.
 class Samples {
   public:
     Samples(float begin, float end, int32_t bins, int32_t ratio, int32_t extent)
@@ -40,12 +39,12 @@ class Samples {
                (static_cast<float>(sample) + 0.5F) * mStep;
     }
 
-    // Whether a sample is on the feature map or close enough to it to count.
+    // Whether a sample is on the picture or close enough to it to count.
     bool counts(float position) const {
         return position >= -1.0F && position <= static_cast<float>(mExtent) && mExtent > 0;
     }
 
-    // The samples of a bin that may count: a region may be far larger than the feature map.
+    // The samples of a bin that may count: a region may be far larger than the picture.
     struct Range {
         int64_t first = 0;
         int64_t end = 0;
@@ -69,7 +68,7 @@ class Samples {
     float mStep = 1.0F;
 };
 
-// The two spatial positions next to a sample and how much of it the second one has.
+// The two pixels next to a sample and how much of it the second one has.
 struct Neighbours {
     int64_t low = 0;
     int64_t high = 0;
@@ -93,7 +92,7 @@ struct Region {
     float y2 = 0.0F;
 };
 
-// The region `index` in spatial positions of x, or why it is none.
+// The region `index` in pixels of x, or why it is none.
 Result<Region> regionOf(const KernelCall& call, int64_t index, float heightRatio,
                         float widthRatio) {
     const RealReader boxes(call.input(1));
@@ -118,8 +117,7 @@ Result<Region> regionOf(const KernelCall& call, int64_t index, float heightRatio
     return region;
 }
 
-// A region's bins along one axis for a maximum, in whole spatial positions; both ends of the region
-// lie in it.
+// A region's bins along one axis for a maximum, in whole pixels; both ends of the region lie in it.
 class Bins {
   public:
     Bins(float begin, float end, int32_t bins, int32_t extent)
@@ -127,7 +125,7 @@ class Bins {
           mBin((std::round(end) - mBegin + 1) / static_cast<float>(bins)),
           mExtent(extent) {}
 
-    // Neighbouring bins may share a spatial position. A bin beyond the feature map is empty.
+    // Neighbouring bins may share a pixel. A bin beyond the picture is empty.
     int64_t first(int64_t bin) const {
         return inside(std::floor(mBin * static_cast<float>(bin) + mBegin));
     }
@@ -227,7 +225,7 @@ Status run(const RoiAlign& node, KernelCall& call) {
     return {};
 }
 
-// A bin without spatial positions has the real 0.
+// A bin without pixels has the real 0.
 Status run(const RoiPool& node, KernelCall& call) {
     const Shape& x = call.input(0).shape();
     const int64_t depth = x[3];
@@ -235,7 +233,7 @@ Status run(const RoiPool& node, KernelCall& call) {
     const auto poolRegion = [&]<typename T>(int64_t roi, const Region& region) -> Status {
         const Bins rows(region.y1, region.y2, node.height, x[1]);
         const Bins columns(region.x1, region.x2, node.width, x[2]);
-        const T* featureMap =
+        const T* picture =
                 call.input(0).as<T>() + static_cast<int64_t>(region.batch) * x[1] * x[2] * depth;
         T* to = call.output(0).as<T>() + roi * bins * depth;
         const T zero = zeroOf<T>(*call.input(0).type);

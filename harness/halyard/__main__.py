@@ -14,10 +14,10 @@ _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def main() -> None:
     _open_standard_streams()
     _leave_at_once()
-    from halyard import cli
+    from halyard.cli import program
 
     try:
-        cli.main()
+        program.main()
     finally:
         # Python has threads and files of its own to end.
         _leave_at_once()

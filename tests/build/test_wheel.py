@@ -75,7 +75,7 @@ def test_it_is_for_every_python_and_one_machine(installed: Path) -> None:
 
 
 def test_its_command_runs_its_programs(installed: Path) -> None:
-    main = "from halyard.cli import main; main()"
+    main = "from halyard.cli.program import main; main()"
     table = run(installed, main, "operations", "--markdown")
     assert table in (ROOT / "docs" / "operations.md").read_text()
     devices = run(installed, main, "devices")
@@ -89,7 +89,7 @@ def test_a_user_s_own_spec_and_test_run_with_it(installed: Path, tmp_path: Path)
     """As docs/conformance.md shows them; tests/harness/test_own_tests.py says more of them."""
     (tmp_path / "my_op.mod.py").write_text(SPEC)
     (tmp_path / "test_my_op.py").write_text(TEST)
-    main = "from halyard.cli import main; main()"
+    main = "from halyard.cli.program import main; main()"
     said = run(installed, main, "conformance", "my_op.mod.py", folder=tmp_path)
     assert f"{len(CASES)} passed in" in said
     main = "import pytest, halyard; print(halyard.__file__); sys.exit(pytest.main())"

@@ -19,7 +19,7 @@ DUMPS = "/data/dumps of a test"
 
 def command(device: VirtualDevice, *words: str) -> list[str]:
     """The command, with the device as one on TCP."""
-    main = "from halyard.cli import main; main()"
+    main = "from halyard.cli.program import main; main()"
     return [sys.executable, "-c", main, *words, "--device", device.serial]
 
 

@@ -30,7 +30,7 @@ ARM64 = r"\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000\267\00
 
 
 def command(device: VirtualDevice, *words: str) -> list[str]:
-    main = "from halyard.cli import main; main()"
+    main = "from halyard.cli.program import main; main()"
     every = (*words, "--device", device.serial, "--instance", INSTANCE)
     return [sys.executable, "-c", main, *every]
 

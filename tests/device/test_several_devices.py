@@ -17,7 +17,7 @@ from tests.harness.test_golden_cases import addition
 from tests.harness.test_golden_suite import write
 
 CASES = 200
-MAIN = "from halyard.cli import main; main()"
+MAIN = "from halyard.cli.program import main; main()"
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from halyard.bench.benchmark import Benchmark
 from halyard.bench.cores import CoreTurns
 from halyard.bench.results import ModelResult
 from halyard.bench.table import print_model, print_nodes
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.driver_options import DriverOptions
 from halyard.engines import libraries, peers
 from halyard.engines.engine import EngineMissing

@@ -15,8 +15,8 @@ from rich.console import Console
 from halyard import records
 from halyard.bench import baseline, timed
 from halyard.bench.baseline import against
-from halyard.cli import cli
-from halyard.cli_timing import Percent
+from halyard.cli.options.timing import Percent
+from halyard.cli.program import cli
 from halyard.errors import HalyardError
 from halyard.records.bench import Bench, Peer
 from halyard.records.run import Model, Run

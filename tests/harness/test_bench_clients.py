@@ -22,7 +22,7 @@ from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
 from halyard.bench.clients import HIGH_BESIDE_LOW, ClientsResult, Latencies, Side
 from halyard.bench.results import ModelResult
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.driver_options import DriverOptions
 from halyard.engines import peers
 from halyard.engines.halyard import HalyardProcess
@@ -396,7 +396,7 @@ def test_an_interrupt_ends_the_command_and_writes(tmp_path: Path) -> None:
         "from halyard.machine import Peak;"
         "machine.measure_peak = lambda threads: Peak(1, 'x', 1, 'y', 1, 1, 1);"
         "peers.find = lambda *_, **__: [];"
-        "from halyard.cli import main; main()"
+        "from halyard.cli.program import main; main()"
     )
     words = [*SMALL, "--runs", "100000", "--backends", "CpuRef", "--json", str(path)]
     with subprocess.Popen(

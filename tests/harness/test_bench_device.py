@@ -14,14 +14,15 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import bench_series, conditions, machine
+from halyard import conditions, machine
 from halyard.bench import sustained, turns
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.pair import Pair, Side, Spec, Turns
 from halyard.bench.site import Site
 from halyard.bench.table import print_pair, print_sustained
 from halyard.bench.turns import Amount
-from halyard.cli import cli
+from halyard.cli import bench_series
+from halyard.cli.program import cli
 from halyard.conditions import UNKNOWN, Gate
 from halyard.devices import HostDevice
 from halyard.driver_options import DriverOptions

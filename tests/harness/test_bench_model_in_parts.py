@@ -17,7 +17,7 @@ from onnx import ModelProto
 from halyard import machine
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.site import Site
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.devices import HostDevice
 from halyard.driver_options import DriverOptions
 from halyard.engines import served_parts

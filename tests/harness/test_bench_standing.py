@@ -18,7 +18,7 @@ from halyard.bench import standing, timed
 from halyard.bench.baseline import against
 from halyard.bench.report import Report
 from halyard.bench.results import RELAXED, EngineResult
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.engines.peers import PEERS
 from halyard.errors import ConfigError, HalyardError
 from halyard.records.bench import Bench, Peer

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from halyard import cli, native
+from halyard import native
 from halyard.calibration import Extent, Ratios, as_text, calibrate, models
+from halyard.cli import program
 from halyard.devices import config_of, open_config
 from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError
@@ -62,7 +63,7 @@ def test_a_file_has_a_line_for_each() -> None:
 def test_the_command_writes_what_it_shows(tmp_path: Path) -> None:
     file = tmp_path / "capabilities"
     words = ["calibrate", "--size", "4", "--runs", "1", "--threads", "1", "-o", str(file)]
-    done = CliRunner().invoke(cli.cli, words)
+    done = CliRunner().invoke(program.cli, words)
     assert done.exit_code == 0, done.output
     assert "TENSOR_QUANT8_SYMM_PER_CHANNEL" in done.output
     assert file.read_text().startswith("# ")

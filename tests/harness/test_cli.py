@@ -16,9 +16,6 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from halyard import (
-    cli,
-    cli_run,
-    cli_vm,
     hal_version,
     machine,
     measurement,
@@ -29,6 +26,9 @@ from halyard import (
     terminal,
     zoo,
 )
+from halyard.cli import program
+from halyard.cli import run as cli_run
+from halyard.cli import vm as cli_vm
 from halyard.devices import Device, config_of, open_config
 from halyard.engines import halyard as halyard_engine
 from halyard.engines import litert
@@ -48,7 +48,7 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     runner = CliRunner()
-    return lambda *words: runner.invoke(cli.cli, [str(word) for word in words])
+    return lambda *words: runner.invoke(program.cli, [str(word) for word in words])
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_the_readme_names_each_command() -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", readme.partition("## Commands")[2], re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert named == set(cli.cli.commands)
+    assert named == set(program.cli.commands)
 
 
 def test_the_docs_list_the_commands_and_options_that_there_are() -> None:
@@ -145,10 +145,10 @@ def test_the_docs_list_the_commands_and_options_that_there_are() -> None:
         r"^    halyard (\S+)((?:.*\n(?: {16}.*\n)*))", listed + "\n", re.MULTILINE
     )
     named = {name for names, _ in commands for name in names.split("|")}
-    assert named == set(cli.cli.commands)
+    assert named == set(program.cli.commands)
     for names, words in commands:
         options = set(re.findall(r"(?<!\w)(--?[a-z]+)", words))
-        command = cli.cli.commands[names.partition("|")[0]]
+        command = program.cli.commands[names.partition("|")[0]]
         of_group = cli_vm.vm.commands["start"].params if names == "vm" else []
         there = {text for each in (*command.params, *of_group) for text in each.opts}
         assert options <= there, names
@@ -158,7 +158,11 @@ def test_the_docs_list_the_commands_and_options_that_there_are() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [(), *((name,) for name in cli.cli.commands), *(("vm", name) for name in cli_vm.vm.commands)],
+    [
+        (),
+        *((name,) for name in program.cli.commands),
+        *(("vm", name) for name in cli_vm.vm.commands),
+    ],
     ids=" ".join,
 )
 def test_help_cuts_nothing_off(invoke: Invoke, words: tuple[str, ...]) -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from click.shell_completion import BashComplete
 
-from halyard import backends, cli, cli_json, cli_values
+from halyard import backends
+from halyard.cli import program
+from halyard.cli.options import completions
+from halyard.cli.options import json as cli_json
 from halyard.devices.adb_link import LinkBroken
 from halyard.errors import ProgramMissing
 
@@ -68,12 +71,12 @@ def offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., li
     """The values of a line's last word; a file stands for all of them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(cli_values, "usb_serials", lambda: ["PHONE7"])
+    monkeypatch.setattr(completions, "usb_serials", lambda: ["PHONE7"])
     (tmp_path / "resnet.onnx").touch()
     (tmp_path / "resnet.txt").touch()
 
     def offer(*words: str) -> list[str]:
-        complete = BashComplete(cli.cli, {}, "halyard", "_HALYARD_COMPLETE")
+        complete = BashComplete(program.cli, {}, "halyard", "_HALYARD_COMPLETE")
         found = complete.get_completions(list(words[:-1]), words[-1])
         return ["<files>" if each.type == "file" else each.value for each in found]
 
@@ -131,7 +134,7 @@ def test_what_is_not_there_is_no_error(
     def broken() -> list[str]:
         raise LinkBroken("there is no libusb")
 
-    monkeypatch.setattr(cli_values, "usb_serials", broken)
+    monkeypatch.setattr(completions, "usb_serials", broken)
     monkeypatch.setattr(
         backends, "built_in", lambda: (_ for _ in ()).throw(ProgramMissing("no runner"))
     )

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import cli
+from halyard.cli import program
 from halyard.conformance.outcome import Status
 from tests.harness.test_golden_cases import ACTIVATION, addition, encode, operand, quantized
 from tests.harness.test_golden_suite import WRONG, multiplication, write
@@ -27,7 +27,7 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     runner = CliRunner()
-    return lambda *words: runner.invoke(cli.cli, ["conformance", *map(str, words)])
+    return lambda *words: runner.invoke(program.cli, ["conformance", *map(str, words)])
 
 
 def unsupported() -> dict[str, Any]:
@@ -220,7 +220,7 @@ def test_an_interruption_leaves_the_results_so_far(
     # A shell starts what it has in the background with SIGINT ignored, and that is inherited.
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from halyard.cli import main; main()"
+        "from halyard.cli.program import main; main()"
     )
     command = [sys.executable, "-c", program, "conformance"]
     command += ["--goldens", str(folder), *PLAIN, "--jobs", "1", "--json", str(tmp_path / "json")]

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 pytest.importorskip("ai_edge_litert.interpreter")
 
 from halyard import records
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.model import ModelBuilder, NnapiPart, TensorType
 from halyard.model.dot import dot
 from halyard.model.listing import listing

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import cli, cli_device, cli_files
+from halyard.cli import files as cli_files
+from halyard.cli import program
+from halyard.cli.options import device as cli_device
 from halyard.devices import WORK_FOLDER
 from halyard.devices.adb import AdbDevice
 from halyard.devices.config import DeviceConfig
@@ -32,7 +34,7 @@ def invoke(tmp_path: Path, link: FakeLink, monkeypatch: pytest.MonkeyPatch) -> I
 
     monkeypatch.setattr(cli_device, "open_config", opening)
     runner = CliRunner()
-    return lambda *words: runner.invoke(cli.cli, [str(word) for word in words])
+    return lambda *words: runner.invoke(program.cli, [str(word) for word in words])
 
 
 PHONE = ("--device", "SERIAL7")

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from onnx import TensorProto
 from PIL import Image
 
-from halyard.cli import cli
+from halyard.cli.program import cli
 from tests.harness.on_parts import original
 from tests.harness.onnx_models import Graph
 

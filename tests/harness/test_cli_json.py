@@ -10,7 +10,9 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import cli, cli_device, demo, records
+from halyard import records
+from halyard.cli import demo, program
+from halyard.cli.options import device as cli_device
 from halyard.devices.adb import AdbDevice
 from halyard.records import Document
 from halyard.records.made import Calibration, Page, Saved, Transfer
@@ -32,7 +34,7 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()
-    return lambda *words: runner.invoke(cli.cli, [str(word) for word in words])
+    return lambda *words: runner.invoke(program.cli, [str(word) for word in words])
 
 
 @pytest.fixture
@@ -53,14 +55,16 @@ def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.
 def test_every_command_with_something_to_tell_has_the_option() -> None:
     lacking = {
         name
-        for name, command in commands(cli.cli)
+        for name, command in commands(program.cli)
         if not any("--json" in each.opts for each in command.params)
     }
     assert lacking == WITHOUT
 
 
 def test_every_command_has_help_with_examples() -> None:
-    lacking = {name for name, each in commands(cli.cli) if "Examples:" not in (each.epilog or "")}
+    lacking = {
+        name for name, each in commands(program.cli) if "Examples:" not in (each.epilog or "")
+    }
     assert lacking == set()
 
 
@@ -157,7 +161,7 @@ def test_what_was_moved_is_told(invoke: Invoke, tmp_path: Path) -> None:
 def test_the_demo_tells_its_runs(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a device that is there in name alone."""
     made = demo.Demo(device="x", ok=False, seconds=1.0, exit_code=1, runs=[])
-    monkeypatch.setattr(cli, "check_there", lambda _: None)
+    monkeypatch.setattr(program, "check_there", lambda _: None)
     monkeypatch.setattr(demo, "run", lambda *_: made)
     result = invoke("demo", "--device", "PHONE7", "--json", "-")
     assert result.exit_code == 1

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard.cli import cli
+from halyard.cli.program import cli
 from tests.harness.test_tflite_parts import mixed
 from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import conv_net

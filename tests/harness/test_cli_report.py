@@ -12,7 +12,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import cli, hal_version
+from halyard import hal_version
+from halyard.cli import program
 from halyard.html.conformance import CASES
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import Document
@@ -32,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def report(path: Path) -> Report:
-    return lambda *words: CliRunner().invoke(cli.cli, ["report", str(path), *map(str, words)])
+    return lambda *words: CliRunner().invoke(program.cli, ["report", str(path), *map(str, words)])
 
 
 class Odd(Document, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import cli
+from halyard.cli import program
 
 SMALL = ("--size", "32", "--width", "0.1")
 SPEC = """
@@ -27,7 +27,7 @@ Example({x: [1.0, 2.0], y: [11.0, 99.0]})
 def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     runner = CliRunner()
-    return lambda *words: runner.invoke(cli.cli, [str(word) for word in words])
+    return lambda *words: runner.invoke(program.cli, [str(word) for word in words])
 
 
 def rows(path: Path, query: str) -> list[Any]:

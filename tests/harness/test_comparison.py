@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from halyard import onnx, tflite
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
 from halyard.comparison.layers import Verdict, compare_layers, intermediates

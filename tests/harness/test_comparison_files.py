@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from onnx import TensorProto
 
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
 from halyard.comparison.opening import Sides

@@ -8,7 +8,9 @@ from typing import Any, Self
 import pytest
 from rich.console import Console
 
-from halyard import cli_device, demo, native
+from halyard import native
+from halyard.cli import demo
+from halyard.cli.options import device as cli_device
 from halyard.devices import CommandResult
 from halyard.engines.halyard import HalyardDevice
 from halyard.errors import ProgramMissing

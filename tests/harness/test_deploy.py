@@ -11,7 +11,9 @@ import pytest
 from click.testing import CliRunner
 from msgspec import structs
 
-from halyard import cli, cli_deploy, records
+from halyard import records
+from halyard.cli import deploy as cli_deploy
+from halyard.cli import program
 from halyard.deploy import ground
 from halyard.deploy.deployment import Deployment
 from halyard.deploy.payload import for_own_folder, for_vendor, wires_of
@@ -414,7 +416,7 @@ def told(
 
     def run(*words: str) -> Record:
         result = CliRunner().invoke(
-            cli.cli, ["deploy", "--device", "PHONE7", *words, "--json", "-"]
+            program.cli, ["deploy", "--device", "PHONE7", *words, "--json", "-"]
         )
         assert result.exit_code == 0, result.output
         [found] = records.decode(result.stdout.encode(), Record)
@@ -465,5 +467,5 @@ def test_a_wrong_command_line_exits_with_2(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    result = CliRunner().invoke(cli.cli, ["deploy", *words])
+    result = CliRunner().invoke(program.cli, ["deploy", *words])
     assert result.exit_code == 2, result.output

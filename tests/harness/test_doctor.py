@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from halyard import cli, native, records
+from halyard import native, records
+from halyard.cli import program
 from halyard.devices.config import DeviceConfig
 from halyard.devices.device import WORK_FOLDER
 from halyard.doctor import connection, places
@@ -526,7 +527,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tup
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def call(*words: str) -> tuple[int, str]:
-        result = CliRunner().invoke(cli.cli, ["doctor", *words])
+        result = CliRunner().invoke(program.cli, ["doctor", *words])
         return result.exit_code, result.output
 
     return call

@@ -9,8 +9,8 @@ import click
 import pytest
 
 from halyard import native
-from halyard.cli_bench import bench
-from halyard.cli_run import run
+from halyard.cli.bench import bench
+from halyard.cli.run import run
 from halyard.devices import ServiceOptions
 from halyard.driver_options import DriverOptions
 

@@ -14,7 +14,7 @@ from onnx import ModelProto
 pytest.importorskip("onnxruntime")
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.errors import HalyardError
 from halyard.hal_version import lowest_version
 from halyard.model.read_options import ReadOptions

@@ -15,8 +15,10 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import cli, cli_fleet, records
-from halyard.cli_fleet import parse_targets
+from halyard import records
+from halyard.cli import fleet as cli_fleet
+from halyard.cli import program
+from halyard.cli.fleet import parse_targets
 from halyard.conformance import dask_lanes
 from halyard.conformance import lane as lanes
 from halyard.conformance.fleet import Fleet, Mode, differences
@@ -241,7 +243,7 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
         (tmp_path / f"{name}.yaml").write_text("kind: host\n")
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()
-    return lambda *words: runner.invoke(cli.cli, ["conformance", *map(str, words)])
+    return lambda *words: runner.invoke(program.cli, ["conformance", *map(str, words)])
 
 
 @pytest.fixture

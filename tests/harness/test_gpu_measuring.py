@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from halyard.bench import gpu
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.errors import HalyardError
 from tests.harness import opencl
 

@@ -19,8 +19,10 @@ from click.testing import CliRunner
 from hypothesis import strategies as st
 from rich.console import Console
 
-from halyard import cli, cli_device, records
+from halyard import records
 from halyard.cases.check import ExpectedOutput, check
+from halyard.cli import program
+from halyard.cli.options import device as cli_device
 from halyard.devices.adb import AdbDevice
 from halyard.devices.adb_link import LinkBroken, LinkOverflow, tcp_link
 from halyard.devices.config import DeviceConfig
@@ -351,7 +353,7 @@ def link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLink:
 
 def test_errors_of_a_device_do_not_steer_the_terminal(link: FakeLink, tmp_path: Path) -> None:
     link.next_failure = LinkBroken(ATTACK)
-    result = CliRunner().invoke(cli.cli, ["pull", "/x", str(tmp_path / "y"), "--device", "S"])
+    result = CliRunner().invoke(program.cli, ["pull", "/x", str(tmp_path / "y"), "--device", "S"])
     assert result.exit_code == 1
     assert SHOWN in result.output
     assert not set(result.output) & STEERING
@@ -361,20 +363,20 @@ def test_a_services_log_does_not_steer_the_terminal(link: FakeLink) -> None:
     folder = link.path("/data/local/tmp/halyard")
     folder.mkdir(parents=True)
     (folder / "service.log").write_text(f"{ATTACK}\nthe end\n")
-    result = CliRunner().invoke(cli.cli, ["log", "--device", "S"])
+    result = CliRunner().invoke(program.cli, ["log", "--device", "S"])
     assert result.output == f"{SHOWN}\nthe end\n"
 
 
 def test_a_shell_command_s_output_is_the_user_s(link: FakeLink) -> None:
     result = CliRunner().invoke(
-        cli.cli, ["shell", "--device", "S", "printf '\\033[1m'"], color=True
+        program.cli, ["shell", "--device", "S", "printf '\\033[1m'"], color=True
     )
     assert result.output == "\x1b[1m"
 
 
 def test_warnings_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     record = logging.LogRecord("halyard", logging.WARNING, "", 0, "left: %s", (ATTACK,), None)
-    assert cli._LogFormatter("%(message)s").format(record) == f"left: {SHOWN}"
+    assert program._LogFormatter("%(message)s").format(record) == f"left: {SHOWN}"
 
 
 @pytest.mark.parametrize(
@@ -403,6 +405,6 @@ def test_the_limits_are_options(
     folder = link.path("/data/local/tmp/halyard")
     folder.mkdir(parents=True)
     (folder / "service.log").write_text("x")
-    result = CliRunner().invoke(cli.cli, [*words, "--device", "S"])
+    result = CliRunner().invoke(program.cli, [*words, "--device", "S"])
     assert result.exit_code == 0, result.output
     assert getattr(opened[0].limits, limit) == 3 * MIB

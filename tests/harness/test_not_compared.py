@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from halyard import machine
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.engines import reference as references
 from halyard.engines.litert import MISSING
 from halyard.machine import Peak

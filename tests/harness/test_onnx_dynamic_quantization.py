@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from onnx import ModelProto, TensorProto, helper
 
 from halyard import onnx
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.model import Conversion
 from tests.harness.on_parts import converted, inputs_for, operations, original
 from tests.harness.onnx_models import Graph

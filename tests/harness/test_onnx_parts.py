@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from halyard import onnx
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.devices import open_device
 from halyard.engines.halyard import HalyardDevice
 from halyard.errors import HalyardError

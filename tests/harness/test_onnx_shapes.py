@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from onnx import ModelProto, TensorProto, helper
 
 from halyard import onnx
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.errors import HalyardError
 from halyard.model import Conversion, HostPart
 from halyard.model.read_options import ReadOptions

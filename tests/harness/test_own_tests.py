@@ -47,7 +47,7 @@ def run_pytest(folder: Path, *words: str) -> tuple[int, str]:
     return run(folder, "-m", "pytest", *plugins, "-v", *words)
 
 
-MAIN = ("-c", "from halyard.cli import main; main()")
+MAIN = ("-c", "from halyard.cli.program import main; main()")
 CASES = [
     f"my_op{variation}{form}"
     for variation in ("", "_relaxed", "_float16")

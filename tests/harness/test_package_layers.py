@@ -11,27 +11,6 @@ import halyard
 
 _ROOT = Path(halyard.__file__).parent
 
-# What commands share, and what has no other room than a command's.
-_FOR_COMMANDS = frozenset(
-    {
-        "cli_conformance",
-        "cli_device",
-        "cli_files",
-        "cli_fleet",
-        "cli_group",
-        "cli_inputs",
-        "cli_json",
-        "cli_lists",
-        "cli_model",
-        "cli_reference",
-        "cli_results",
-        "cli_shapes",
-        "cli_timing",
-        "cli_values",
-    }
-)
-_COMMANDS = frozenset(path.stem for path in _ROOT.glob("cli_*.py")) - _FOR_COMMANDS
-
 # The files and folders of the package, the lowest first. An arrow points to a lower layer, or to
 # another unit of the same one.
 LAYERS: tuple[frozenset[str], ...] = (
@@ -48,7 +27,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "output_file",
         }
     ),
-    frozenset({"operations", "plots", "results", "settings", "statistics", "terminal", "validity"}),
+    frozenset({"operations", "plots", "results", "statistics", "terminal", "validity"}),
     frozenset({"backends", "machine", "model", "preparation", "progress", "records"}),
     frozenset(
         {
@@ -70,8 +49,6 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"calibration", "comparison", "doctor", "measurement", "profiling"}),
     frozenset({"bench", "conformance", "deploy", "report", "shape_runs"}),
     frozenset({"vts"}),
-    _FOR_COMMANDS,
-    _COMMANDS | {"bench_series", "demo", "run_series"},
     frozenset({"cli", "pytest_plugin"}),
     frozenset({"__main__"}),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.devices.host import HostDevice
 from halyard.errors import HalyardError
 from halyard.profile import node_times

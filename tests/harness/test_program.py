@@ -13,7 +13,7 @@ from typing import Any, Self
 import pytest
 from rich.console import Console
 
-from halyard import cli_device
+from halyard.cli.options import device as cli_device
 from halyard.devices.config import DeviceConfig
 from halyard.terminal import Terminal
 
@@ -54,7 +54,7 @@ INTERRUPTED_EARLY = """
 import os, sys, time
 class Interrupting:
     def find_spec(self, name, path, target=None):
-        if name == "halyard.cli":
+        if name == "halyard.cli.program":
             os.kill(os.getpid(), {signal})
             time.sleep(30)
 sys.meta_path.insert(0, Interrupting())
@@ -65,8 +65,8 @@ main()
 # In the middle of a command, which has something to end.
 WAITING = """
 import contextlib, time
-from halyard import cli
-@cli.cli.command()
+from halyard.cli import program
+@program.cli.command()
 def wait():
     try:
         print("ready", flush=True)

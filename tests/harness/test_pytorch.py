@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from halyard import zoo
 from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult
 from halyard.bench.table import print_model
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.compare import compare_all
 from halyard.engines import litert, peers
 from halyard.engines.engine import EngineMissing, EngineRefused

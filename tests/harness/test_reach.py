@@ -14,7 +14,7 @@ from halyard import hal_version, machine, reach
 from halyard.bench.pair import Spec
 from halyard.bench.pair_run import Devices, PairRun
 from halyard.bench.site import Site
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.comparison import opening
 from halyard.comparison.choice import choose
 from halyard.comparison.opening import Sides

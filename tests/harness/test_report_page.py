@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from halyard import cli
+from halyard.cli import program
 from halyard.records import Document
 from halyard.store import Origin, Store
 from tests.harness import sample_results as sample
@@ -44,7 +44,7 @@ def page_of(folder: Path, *documents: tuple[str, Document]) -> Path:
     for device, document in documents:
         with Store.open(path) as store:
             store.add(document, origin=Origin("run", device))
-    result = CliRunner().invoke(cli.cli, ["report", str(path)])
+    result = CliRunner().invoke(program.cli, ["report", str(path)])
     assert result.exit_code == 0, result.output
     return path.with_suffix(".html")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from halyard.cli_device import check_lasting
+from halyard.cli.options.device import check_lasting
 from halyard.devices import VirtualDevice, config_of, open_config, vm_options
 from halyard.devices.config import parse
 from halyard.errors import ConfigError

@@ -11,10 +11,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from halyard import cli_run, conditions, records
+from halyard import conditions, records
 from halyard.bench import sustained, timed
-from halyard.cli import cli
-from halyard.cli_timing import Timing
+from halyard.cli import run as cli_run
+from halyard.cli.options.timing import Timing
+from halyard.cli.program import cli
 from halyard.conditions import UNKNOWN
 from halyard.engines.served import EngineDied
 from halyard.errors import ConfigError

@@ -8,7 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from halyard import cli, settings
+from halyard.cli import settings
+from halyard.cli.program import cli
 from halyard.errors import ConfigError
 
 Load = Callable[[str], settings.Defaults]
@@ -127,9 +128,9 @@ def test_the_user_s_own_file_is_found_where_the_variable_names_none(
     assert settings.usual() is None
     (tmp_path / "halyard").mkdir()
     (tmp_path / "halyard/settings.yaml").write_text("run: {repeet: 1}")
-    result = CliRunner().invoke(cli.cli, ["run"])
+    result = CliRunner().invoke(cli, ["run"])
     assert result.exit_code == 2
     assert "settings.yaml:1: repeet" in result.output
     (tmp_path / "other.yaml").write_text("run: {device: nosuch:thing:here}")
-    result = CliRunner().invoke(cli.cli, ["--settings", str(tmp_path / "other.yaml"), "run"])
+    result = CliRunner().invoke(cli, ["--settings", str(tmp_path / "other.yaml"), "run"])
     assert "nosuch" in result.output

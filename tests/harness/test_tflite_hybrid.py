@@ -11,7 +11,7 @@ pytest.importorskip("ai_edge_litert.interpreter")
 
 from click.testing import CliRunner
 
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.engines.litert import Kernels, LiteRt
 from halyard.engines.original import run_file, run_source
 from halyard.model import Array, Conversion

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 pytest.importorskip("ai_edge_litert.interpreter")
 
 from halyard import hal_version, machine
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.devices import open_device
 from halyard.driver_options import DriverOptions
 from halyard.engines import parts

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.conversion import convert
 from halyard.devices import open_device
 from halyard.engines.halyard import HalyardDevice

@@ -16,7 +16,7 @@ from ai_edge_litert import schema_py_generated as schema
 from click.testing import CliRunner
 
 from halyard import conversion
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.errors import HalyardError
 from halyard.model.read_options import ReadOptions
 from halyard.subject import FileSubject

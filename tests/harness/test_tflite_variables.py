@@ -14,7 +14,7 @@ from ai_edge_litert.interpreter import Interpreter
 from click.testing import CliRunner
 
 from halyard import conversion
-from halyard.cli import cli
+from halyard.cli.program import cli
 from halyard.model import Array, Conversion
 from halyard.subject import FileSubject
 from tests.harness.on_parts import converted

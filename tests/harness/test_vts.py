@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import cli, hal_version, native
+from halyard import hal_version, native
 from halyard.cases import Case, load
+from halyard.cli import program
 from halyard.conformance.driver import Driver
 from halyard.conformance.plan import Planned
 from halyard.conformance.run import RunSettings
@@ -43,7 +44,7 @@ SETTINGS = RunSettings()
 @pytest.fixture
 def invoke() -> Invoke:
     runner = CliRunner()
-    return lambda *words: runner.invoke(cli.cli, ["vts", *map(str, words)])
+    return lambda *words: runner.invoke(program.cli, ["vts", *map(str, words)])
 
 
 @pytest.fixture

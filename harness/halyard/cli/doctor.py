@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from halyard import output_file, records
-from halyard.cli_device import device_option
-from halyard.cli_group import examples
-from halyard.cli_json import json_option
-from halyard.cli_results import keep, results_option
+from halyard.cli.group import examples
+from halyard.cli.options.device import device_option
+from halyard.cli.options.json import json_option
+from halyard.cli.options.results import keep, results_option
 from halyard.devices import config_of, open_config
 from halyard.devices.config import check_instance
 from halyard.doctor.examination import examine, record

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, folders
-from halyard.cli_files import max_output_option, run_or_converse
-from halyard.cli_group import Group, examples
-from halyard.cli_json import json_option, write_json
+from halyard import folders
+from halyard.cli.files import max_output_option, run_or_converse
+from halyard.cli.group import Group, examples
+from halyard.cli.options import completions
+from halyard.cli.options.json import json_option, write_json
 from halyard.devices.config import check_vm_name
 from halyard.devices.virtual import VirtualDevice, answers
 from halyard.errors import HalyardError
@@ -50,7 +51,7 @@ class Chosen:
     "--name",
     default="",
     metavar="NAME",
-    shell_complete=cli_values.vm_name,
+    shell_complete=completions.vm_name,
     help="Which of several: --device vm:NAME means it.",
 )
 @click.pass_context

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halyard.cases.case import Case
-from halyard.cli_group import INTERRUPTED
-from halyard.cli_results import keep
+from halyard.cli.group import INTERRUPTED
+from halyard.cli.options.results import keep
 from halyard.conformance.console import print_differences, print_report, print_schedule
 from halyard.conformance.fleet import Fleet, Mode, Share, differences
 from halyard.conformance.history import History

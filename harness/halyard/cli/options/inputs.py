@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from halyard import cli_values
+from halyard.cli.options import completions
 from halyard.errors import ConfigError
 from halyard.model.input_files import InputFiles
 from halyard.model.pixels import Layout, Pixels
@@ -63,7 +63,7 @@ def input_options(function: Command) -> Command:
             "input_words",
             multiple=True,
             metavar="[NAME=]FILE",
-            shell_complete=cli_values.input_file,
+            shell_complete=completions.input_file,
             help="An input's value: .npy, an image (.png, .jpg), or raw bytes; .npz has several by "
             "their names. Without names in the model's order. Left out: what the seed gives.",
         ),

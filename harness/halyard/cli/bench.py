@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_lists, cli_values, conditions, hal_version, machine, zoo
+from halyard import conditions, hal_version, machine, zoo
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench import cores as cpu_cores
@@ -19,15 +19,16 @@ from halyard.bench.pair_run import PairRun
 from halyard.bench.report import Report
 from halyard.bench.subjects import subjects_of
 from halyard.bench.table import print_conditions
-from halyard.bench_series import find_peers, measure_all, site_of
-from halyard.cli_device import METAVAR, open_shown
-from halyard.cli_group import INTERRUPTED, examples
-from halyard.cli_inputs import input_options, output_option
-from halyard.cli_json import json_option
-from halyard.cli_reference import print_not_compared, reference_option
-from halyard.cli_results import keep, results_option
-from halyard.cli_shapes import reading_options
-from halyard.cli_timing import (
+from halyard.cli.bench_series import find_peers, measure_all, site_of
+from halyard.cli.group import INTERRUPTED, examples
+from halyard.cli.options import completions, lists
+from halyard.cli.options.device import METAVAR, open_shown
+from halyard.cli.options.inputs import input_options, output_option
+from halyard.cli.options.json import json_option
+from halyard.cli.options.reading import reading_options
+from halyard.cli.options.reference import print_not_compared, reference_option
+from halyard.cli.options.results import keep, results_option
+from halyard.cli.options.timing import (
     Timing,
     baseline_options,
     check_baseline,
@@ -66,7 +67,7 @@ _TYPES = "float32,quant8_signed"
 @click.option(
     "--models",
     metavar="LIST",
-    shell_complete=cli_values.models,
+    shell_complete=completions.models,
     help=f"MODEL by another way: files, or of the zoo, with commas between: {', '.join(zoo.NAMES)}."
     " Left out: all of the zoo.",
 )
@@ -97,7 +98,7 @@ _TYPES = "float32,quant8_signed"
     default="host",
     show_default=True,
     metavar=METAVAR,
-    shell_complete=cli_values.device,
+    shell_complete=completions.device,
     help="Where ours runs. Peers are on this machine, and beside host alone.",
 )
 @click.option(
@@ -121,7 +122,7 @@ _TYPES = "float32,quant8_signed"
     "-c",
     "--backends",
     metavar="NAMES",
-    shell_complete=cli_values.backend_list,
+    shell_complete=completions.backend_list,
     help="Ours, in order of preference. If none of them runs a node, that is a failure.",
 )
 @click.option(
@@ -292,10 +293,10 @@ def bench(
     named = _models(models_argument, models)
     names = named or list(zoo.NAMES)
     there = list(map(str, DataType))
-    data_types = [DataType(name) for name in cli_lists.known(types, "--types", there)]
-    counts = cli_lists.numbers(threads, "--threads", 1, 64)
-    client_counts = cli_lists.numbers(clients, "--clients", 1, 32) if clients is not None else []
-    cores = cli_lists.numbers(cpus, "--cpus", 0, 1023) if cpus is not None else []
+    data_types = [DataType(name) for name in lists.known(types, "--types", there)]
+    counts = lists.numbers(threads, "--threads", 1, 64)
+    client_counts = lists.numbers(clients, "--clients", 1, 32) if clients is not None else []
+    cores = lists.numbers(cpus, "--cpus", 0, 1023) if cpus is not None else []
     cpu_cores.check(cores)
     config = config_of(device_name)
     asked = parse_backends(backends, known=config.kind != "adb")
@@ -337,7 +338,7 @@ def bench(
         raise ConfigError("--standing is for what is measured without --burn")
     chosen = peers.usual(asked)
     if peer_names is not None:
-        chosen = peers.named(",".join(cli_lists.names(peer_names, "--peers")))
+        chosen = peers.named(",".join(lists.names(peer_names, "--peers")))
     for path in (json_path, csv_path):
         if path is not None:
             check_writable(path)
@@ -452,11 +453,11 @@ def _models(arguments: Sequence[str], option: str | None) -> list[str]:
     """None of them where none is named. What a settings file says of --models gives way to
     arguments."""
     if not arguments:
-        return [] if option is None else cli_lists.names(option, "--models")
+        return [] if option is None else lists.names(option, "--models")
     source = click.get_current_context().get_parameter_source("models")
     if source is click.core.ParameterSource.COMMANDLINE:
         raise ConfigError(f"--models {option}: the models are {', '.join(arguments)} already")
-    return cli_lists.distinct(list(arguments), "MODEL")
+    return lists.distinct(list(arguments), "MODEL")
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from halyard import hal_version, native
-from halyard.cli_device import open_shown
+from halyard.cli.options.device import open_shown
 from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, config_of
 from halyard.engines import litert
 from halyard.engines.halyard import HalyardDevice

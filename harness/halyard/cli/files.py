@@ -9,9 +9,9 @@ from typing import Literal
 
 import click
 
-from halyard.cli_device import lasting_device_option, open_lasting
-from halyard.cli_group import examples
-from halyard.cli_json import json_option, write_json
+from halyard.cli.group import examples
+from halyard.cli.options.device import lasting_device_option, open_lasting
+from halyard.cli.options.json import json_option, write_json
 from halyard.devices import WORK_FOLDER, AdbDevice, Device, transfer
 from halyard.devices.device import Limits
 from halyard.devices.service_folder import LAST_LOG

@@ -9,25 +9,27 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, native, operations, settings, zoo
-from halyard import demo as demonstration
-from halyard.cli_bench import bench
-from halyard.cli_calibrate import calibrate
-from halyard.cli_compare import compare
-from halyard.cli_completion import completion
-from halyard.cli_conformance import conformance
-from halyard.cli_convert import convert_command
-from halyard.cli_deploy import deploy
-from halyard.cli_doctor import doctor
-from halyard.cli_files import log, pull, push, shell
-from halyard.cli_group import Program, examples, flush
-from halyard.cli_json import json_option, write_json
-from halyard.cli_model import save
-from halyard.cli_profile import profile
-from halyard.cli_report import report
-from halyard.cli_run import run
-from halyard.cli_vm import vm
-from halyard.cli_vts import vts
+from halyard import native, operations, zoo
+from halyard.cli import demo as demonstration
+from halyard.cli import settings
+from halyard.cli.bench import bench
+from halyard.cli.calibrate import calibrate
+from halyard.cli.compare import compare
+from halyard.cli.completion import completion
+from halyard.cli.conformance import conformance
+from halyard.cli.convert import convert_command
+from halyard.cli.deploy import deploy
+from halyard.cli.doctor import doctor
+from halyard.cli.files import log, pull, push, shell
+from halyard.cli.group import Program, examples, flush
+from halyard.cli.options import completions
+from halyard.cli.options.json import json_option, write_json
+from halyard.cli.options.model import save
+from halyard.cli.profile import profile
+from halyard.cli.report import report
+from halyard.cli.run import run
+from halyard.cli.vm import vm
+from halyard.cli.vts import vts
 from halyard.devices import check_there, config_of
 from halyard.devices.adb_link import LinkBroken, usb_serials
 from halyard.errors import ConfigError
@@ -140,7 +142,7 @@ def devices(*, json_path: Path | None) -> None:
     default="vm",
     show_default=True,
     metavar="vm|vm-arm64|SERIAL|HOST:PORT|YAML",
-    shell_complete=cli_values.lasting_device,
+    shell_complete=completions.lasting_device,
     help="Where: the virtual device, a phone, or a device configuration.",
 )
 @click.option("--size", default=96, show_default=True, help="Of the image, in pixels.")

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, output_file, records
-from halyard.cli_group import examples
-from halyard.cli_json import json_option
-from halyard.cli_model import ModelChoice, model_options, show_parts
-from halyard.cli_reference import print_not_compared, reference_option
-from halyard.cli_results import keep, results_option
+from halyard import output_file, records
+from halyard.cli.group import examples
+from halyard.cli.options import completions
+from halyard.cli.options.json import json_option
+from halyard.cli.options.model import ModelChoice, model_options, show_parts
+from halyard.cli.options.reference import print_not_compared, reference_option
+from halyard.cli.options.results import keep, results_option
 from halyard.compare import Difference
 from halyard.comparison import choice
 from halyard.comparison.comparison import Comparison, Inputs, Settings, compare_sides
@@ -40,8 +41,8 @@ from halyard.terminal import Terminal
         "halyard compare CpuAcc:features=avx2 CpuAcc --seeds 5 --max-error 0",
     )
 )
-@click.argument("a", shell_complete=cli_values.side)
-@click.argument("b", shell_complete=cli_values.side)
+@click.argument("a", shell_complete=completions.side)
+@click.argument("b", shell_complete=completions.side)
 @model_options
 @click.option(
     "--seeds",

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 import click
 
-from halyard import cli_values
+from halyard.cli.options import completions
 from halyard.devices import Device, config_of, open_config, vm_options
 from halyard.devices.config import DeviceConfig
 from halyard.errors import ConfigError
@@ -21,7 +21,7 @@ device_option = click.option(
     default="host",
     show_default=True,
     metavar=METAVAR,
-    shell_complete=cli_values.device,
+    shell_complete=completions.device,
     help="Where: this machine, the virtual device (QEMU, booted for the command unless halyard vm "
     "start left one), both of them as arm64, a phone, or a device configuration.",
 )
@@ -32,7 +32,7 @@ lasting_device_option = click.option(
     "name",
     required=True,
     metavar="vm|SERIAL|HOST:PORT|YAML",
-    shell_complete=cli_values.lasting_device,
+    shell_complete=completions.lasting_device,
     help="Which: the virtual device (halyard vm start), a phone, or a device configuration.",
 )
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, output_file
+from halyard import output_file
 from halyard.backends import parse as parse_backends
 from halyard.calibration import Extent, as_text
 from halyard.calibration import calibrate as measure
-from halyard.cli_device import device_option, open_shown
-from halyard.cli_group import examples
-from halyard.cli_json import json_option, write_json
+from halyard.cli.group import examples
+from halyard.cli.options import completions
+from halyard.cli.options.device import device_option, open_shown
+from halyard.cli.options.json import json_option, write_json
 from halyard.devices import config_of
 from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError
@@ -31,7 +32,7 @@ from halyard.terminal import Terminal
     "-c",
     "--backends",
     metavar="NAMES",
-    shell_complete=cli_values.backend_list,
+    shell_complete=completions.backend_list,
     help="Of the driver, in order of preference. Left out: as by default.",
 )
 @click.option(

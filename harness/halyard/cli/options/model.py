@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from halyard import cli_values, output_file, zoo
-from halyard.cli_group import examples
-from halyard.cli_inputs import input_options
-from halyard.cli_json import json_option, write_json
-from halyard.cli_shapes import reading_options
+from halyard import output_file, zoo
+from halyard.cli.group import examples
+from halyard.cli.options import completions
+from halyard.cli.options.inputs import input_options
+from halyard.cli.options.json import json_option, write_json
+from halyard.cli.options.reading import reading_options
 from halyard.conversion import FORMATS
 from halyard.errors import ConfigError
 from halyard.model import DataType, HostPart
@@ -172,12 +173,12 @@ def model_options(function: Command) -> Command:
         "--model",
         "model_option",
         metavar="NAME|FILE",
-        shell_complete=cli_values.model,
+        shell_complete=completions.model,
         help=f"MODEL by another way: of the zoo ({', '.join(zoo.NAMES)}), or a file "
         f"({_FILES}).  [default: {_DEFAULT}]",
     )
     argument = click.argument(
-        "model_argument", metavar="[MODEL]", required=False, shell_complete=cli_values.model
+        "model_argument", metavar="[MODEL]", required=False, shell_complete=completions.model
     )
     return argument(
         option(_zoo_options(reading_options(input_options(seed_option(strict_option(command))))))

@@ -11,26 +11,19 @@ from pathlib import Path
 
 import click
 
-from halyard import (
-    cli_values,
-    hal_version,
-    machine,
-    operations,
-    output_file,
-    reach,
-    records,
-)
+from halyard import hal_version, machine, operations, output_file, reach, records
 from halyard.backends import parse as parse_backends
 from halyard.bench import baseline as baselines
 from halyard.bench import csv_file, timed
-from halyard.cli_device import check_lasting, device_option, open_shown
-from halyard.cli_group import examples
-from halyard.cli_inputs import output_option
-from halyard.cli_json import json_option
-from halyard.cli_model import ModelChoice, model_options, show_parts
-from halyard.cli_reference import print_not_compared, reference_option
-from halyard.cli_results import keep, results_option
-from halyard.cli_timing import (
+from halyard.cli.group import examples
+from halyard.cli.options import completions
+from halyard.cli.options.device import check_lasting, device_option, open_shown
+from halyard.cli.options.inputs import output_option
+from halyard.cli.options.json import json_option
+from halyard.cli.options.model import ModelChoice, model_options, show_parts
+from halyard.cli.options.reference import print_not_compared, reference_option
+from halyard.cli.options.results import keep, results_option
+from halyard.cli.options.timing import (
     Timing,
     baseline_options,
     check_baseline,
@@ -38,6 +31,7 @@ from halyard.cli_timing import (
     sustained_option,
     timing_options,
 )
+from halyard.cli.run_series import Series, Targets
 from halyard.conditions import Gate
 from halyard.devices import ServiceOptions, config_of
 from halyard.devices.config import check_instance
@@ -49,7 +43,6 @@ from halyard.model.partitioned import PartitionedModel
 from halyard.output_file import check_writable
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Run
-from halyard.run_series import Series, Targets
 from halyard.runner import EXECUTION_MODES, Target
 from halyard.subject import DynamicSubject, FileSubject, Subject
 from halyard.terminal import Terminal
@@ -121,7 +114,7 @@ def parse_hal(text: str | None) -> HalChoice:
     "-c",
     "--backends",
     metavar="NAMES",
-    shell_complete=cli_values.backend_list,
+    shell_complete=completions.backend_list,
     help="In order of preference, with commas between. A run on any other is a failure.",
 )
 @click.option("--threads", type=click.IntRange(0, 64), default=0, help="0: one per core.")

@@ -19,7 +19,7 @@ from halyard.bench.table import (
     print_peers,
     print_sustained,
 )
-from halyard.cli_model import show_parts
+from halyard.cli.options.model import show_parts
 from halyard.devices import Device, ServiceOptions
 from halyard.devices.config import DeviceConfig
 from halyard.engines import peers

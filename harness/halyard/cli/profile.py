@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, device_memory, hal_version, machine, output_file, reach, records
+from halyard import device_memory, hal_version, machine, output_file, reach, records
 from halyard.backends import parse as parse_backends
-from halyard.cli_device import device_option, open_shown
-from halyard.cli_group import examples
-from halyard.cli_json import json_option
-from halyard.cli_model import ModelChoice, model_options, show_parts
-from halyard.cli_results import keep, results_option
+from halyard.cli.group import examples
+from halyard.cli.options import completions
+from halyard.cli.options.device import device_option, open_shown
+from halyard.cli.options.json import json_option
+from halyard.cli.options.model import ModelChoice, model_options, show_parts
+from halyard.cli.options.results import keep, results_option
 from halyard.devices import ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig, check_instance
 from halyard.driver_options import DriverOptions
@@ -46,7 +47,7 @@ _WARMUP = 3
     "-c",
     "--backends",
     metavar="NAMES",
-    shell_complete=cli_values.backend_list,
+    shell_complete=completions.backend_list,
     help="In order of preference.",
 )
 @click.option("--threads", type=click.IntRange(0, 64), default=0, help="0: one per core.")

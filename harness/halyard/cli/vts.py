@@ -12,12 +12,13 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, golden_folder, hal_version
+from halyard import golden_folder, hal_version
 from halyard.backends import parse as parse_backends
-from halyard.cli_device import METAVAR as DEVICES
-from halyard.cli_group import INTERRUPTED, examples
-from halyard.cli_json import json_option
-from halyard.cli_results import keep, results_option
+from halyard.cli.group import INTERRUPTED, examples
+from halyard.cli.options import completions
+from halyard.cli.options.device import METAVAR as DEVICES
+from halyard.cli.options.json import json_option
+from halyard.cli.options.results import keep, results_option
 from halyard.conformance.collection import collect
 from halyard.conformance.driver import Driver
 from halyard.conformance.run import SECONDS_PER_CASE, RunSettings
@@ -54,7 +55,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     default="host",
     show_default=True,
     metavar=DEVICES,
-    shell_complete=cli_values.device,
+    shell_complete=completions.device,
     help="Where the driver is.",
 )
 @click.option("--instance", metavar="NAME", help="Check the service of this name; start none.")
@@ -84,7 +85,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--backends",
     metavar="NAMES",
-    shell_complete=cli_values.backend_list,
+    shell_complete=completions.backend_list,
     help="In order of preference.",
 )
 @click.option(

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values, output_file
-from halyard.cli_group import examples
-from halyard.cli_json import json_option, write_json
+from halyard import output_file
+from halyard.cli.group import examples
+from halyard.cli.options import completions
+from halyard.cli.options.json import json_option, write_json
 from halyard.errors import ConfigError, HalyardError, PackageMissing
 from halyard.html.report import plots_of, sections_of, written
 from halyard.output_file import check_writable
@@ -55,7 +56,7 @@ from halyard.terminal import Terminal
     "devices",
     multiple=True,
     metavar="NAME",
-    shell_complete=cli_values.device,
+    shell_complete=completions.device,
     help="Only this device's results; may be given several times.",
 )
 @click.option(

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from halyard import hal_version, output_file, records
-from halyard.cli_group import examples
-from halyard.cli_json import json_option
-from halyard.cli_shapes import reading_options
+from halyard.cli.group import examples
+from halyard.cli.options.json import json_option
+from halyard.cli.options.reading import reading_options
 from halyard.conversion import FORMATS, convert
 from halyard.model import Conversion, NnapiPart, Part, TensorInfo, operation_name
 from halyard.model.dot import dot

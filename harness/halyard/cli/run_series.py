@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from halyard import conditions, hal_version
 from halyard.bench import sustained, tflite_lines
 from halyard.bench.table import print_conditions, print_sustained
-from halyard.cli_timing import Timing
+from halyard.cli.options.timing import Timing
 from halyard.conditions import Gate
 from halyard.devices import Device, Service
 from halyard.driver_options import DriverOptions

@@ -11,12 +11,12 @@ from typing import Literal
 import click
 from msgspec import structs
 
-from halyard import cli_values
 from halyard.backends import parse as parse_backends
-from halyard.cli_device import lasting_device_option, open_lasting
-from halyard.cli_doctor import show
-from halyard.cli_group import examples
-from halyard.cli_json import json_option, write_json
+from halyard.cli.doctor import show
+from halyard.cli.group import examples
+from halyard.cli.options import completions
+from halyard.cli.options.device import lasting_device_option, open_lasting
+from halyard.cli.options.json import json_option, write_json
 from halyard.deploy.deployment import Change as Step
 from halyard.deploy.deployment import Deployment
 from halyard.deploy.journal import Entry
@@ -48,7 +48,7 @@ from halyard.terminal import Terminal, counted
 @click.option(
     "--backends",
     metavar="NAMES",
-    shell_complete=cli_values.backend_list,
+    shell_complete=completions.backend_list,
     help="In order of preference. Left out: CpuAcc.",
 )
 @click.option(

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import click
 
-from halyard import cli_values
 from halyard.backends import parse as parse_backends
-from halyard.cli_device import METAVAR as DEVICES
-from halyard.cli_fleet import Several, check_here, parse_targets, run_several
-from halyard.cli_group import INTERRUPTED, examples
-from halyard.cli_json import json_option
-from halyard.cli_results import keep, results_option
+from halyard.cli.fleet import Several, check_here, parse_targets, run_several
+from halyard.cli.group import INTERRUPTED, examples
+from halyard.cli.options import completions
+from halyard.cli.options.device import METAVAR as DEVICES
+from halyard.cli.options.json import json_option
+from halyard.cli.options.results import keep, results_option
 from halyard.conformance.collection import collect
 from halyard.conformance.console import print_report
 from halyard.conformance.driver import Driver
@@ -55,7 +55,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     default="host",
     show_default=True,
     metavar=DEVICES,
-    shell_complete=cli_values.devices,
+    shell_complete=completions.devices,
     help="Where the driver is; several with commas between: vm:1,vm:2.",
 )
 @click.option(
@@ -84,7 +84,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--backends",
     metavar="NAMES",
-    shell_complete=cli_values.backend_list,
+    shell_complete=completions.backend_list,
     help="In order of preference.",
 )
 @click.option(

@@ -12,7 +12,7 @@ from click.shell_completion import (
     split_arg_string,
 )
 
-from halyard.cli_group import examples
+from halyard.cli.group import examples
 
 _SHELLS = ("bash", "zsh", "fish")
 PROGRAM = "halyard"
