@@ -11,5 +11,5 @@ expected = [
     for pixel in pixels
     for at in range(4)
 ]
-Example({x: sum(pixels, []), z: expected}).AddVariations("float16")
+Example({x: [*pixels[0], *pixels[1]], z: expected}).AddVariations("float16")
 Example.SetVersion("V1_2", "local_response_normalization_float16")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Legacy operand types with scale and zero point; saturation at both ends of the range. Plain numbers.
+# Legacy operand types with scale and zero point; saturation at both ends of the range. And floats.
 
 x = Input("x", "TENSOR_QUANT8_ASYMM", "{4}, 1.0f, 128")
 y = Input("y", "TENSOR_QUANT8_ASYMM", "{4}, 0.5f, 0")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A multiplier of 2, strides and dilations that differ, both layouts, float16 and bytes; without what
-# need not be said of dilations, and of the layout.
+# A multiplier of 2, strides and dilations that differ, both layouts, float16 and bytes; without
+# what need not be said of dilations, and of the layout.
 
 import numpy as np
 
