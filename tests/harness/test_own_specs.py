@@ -2,18 +2,19 @@
 """The specs of tests/specs, each with all its cases and the forms derived from them, in-process."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from halyard import native, operations, specs
-from halyard.cases import derived
-from halyard.conformance.suite import Way, judge, judge_each, lowest_versions
+from halyard.cases import Case, Verdict, derived
+from halyard.conformance.suite import SECONDS_PER_CASE, Way, judge, judge_each, lowest_versions
 from halyard.devices.host import HostDevice
+from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
+from halyard.runner import Target, run_cases
 
 FOLDER = Path(__file__).parents[1] / "specs"
 FILES = [str(path.relative_to(FOLDER)) for path in specs.files(FOLDER)]
@@ -37,13 +38,22 @@ def listed() -> set[str]:
     return {row.name for row in operations.parse(said.stdout)}
 
 
+def all_cases(file: str) -> list[Case]:
+    """Those of a spec, and the forms derived from them."""
+    cases = specs.load(FOLDER / file)
+    return cases + [form for case in cases for form in derived(case)]
+
+
+def failures(verdicts: Mapping[str, Verdict]) -> dict[str, str]:
+    return {name: verdict.reason for name, verdict in verdicts.items() if not verdict.passed}
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_every_case_passes(file: str, host: HostDevice, listed: set[str]) -> None:
-    cases = specs.load(FOLDER / file)
-    cases += [form for case in cases for form in derived(case)]
+    cases = all_cases(file)
     assert {name for case in cases for name in case.operations} <= listed
     newest = judge(host, Target.in_process(), cases, Way())
-    assert {name: verdict.reason for name, verdict in newest.items() if not verdict.passed} == {}
+    assert failures(newest) == {}
     # What must be refused may be valid in no version at all.
     lowest = {
         name: Way(version)
@@ -52,7 +62,21 @@ def test_every_case_passes(file: str, host: HostDevice, listed: set[str]) -> Non
     }
     carried = [case for case in cases if case.name in lowest]
     each = judge_each(host, Target.in_process(), carried, lowest)
-    assert {name: verdict.reason for name, verdict in each.items() if not verdict.passed} == {}
+    assert failures(each) == {}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_case_passes_on_cpu_ref_alone(file: str, host: HostDevice, listed: set[str]) -> None:
+    cases = [case for case in all_cases(file) if case.operations <= listed]
+    results = run_cases(
+        host,
+        [case.test_case for case in cases],
+        pb.RunOptions(timeout_s=SECONDS_PER_CASE),
+        Target.in_process(),
+        driver=DriverOptions(backends=("CpuRef",)),
+    )
+    verdicts = {case.name: case.check(result) for case, result in zip(cases, results, strict=True)}
+    assert failures(verdicts) == {}
 
 
 def test_no_case_is_of_a_version_that_cannot_carry_it(listed: set[str]) -> None:
