@@ -14,8 +14,8 @@
 #include "driver/lowest_version.h"
 #include "driver/model/expressible.h"
 #include "hal/client/sendable.h"
-#include "harness/device/runner/canonical_model.h"
-#include "harness/device/runner/message_file.h"
+#include "harness/device/cases/canonical_model.h"
+#include "harness/device/cases/message_file.h"
 #include "tests/fuzz/finding.h"
 #include "tests/fuzz/target.h"
 

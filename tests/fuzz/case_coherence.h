@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 #include "tests/fuzz/seeded_choices.h"
 
 namespace halyard::fuzz {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string>
 
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 
 namespace halyard::fuzz {
 

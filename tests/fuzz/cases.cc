@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 #include "tests/driver/model_builder.h"
 #include "tests/fuzz/case_mutation.h"
 #include "tests/fuzz/seeded_choices.h"

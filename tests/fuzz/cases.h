@@ -12,7 +12,7 @@
 
 #include "driver/model/model.h"
 #include "driver/model/request.h"
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 
 namespace halyard::fuzz {
 

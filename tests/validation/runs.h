@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "driver/execute/prepared_model.h"
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 
 namespace halyard::validation {
 

@@ -17,7 +17,7 @@
 #include <optional>
 #include <utility>
 
-#include "harness/device/runner/message_file.h"
+#include "harness/device/cases/message_file.h"
 
 namespace halyard::validation {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/base/status.h"
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 #include "tests/validation/ledger.h"
 
 namespace halyard::validation {

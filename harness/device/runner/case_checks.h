@@ -6,8 +6,8 @@
 
 #include <string>
 
+#include "harness/device/cases/messages.h"
 #include "harness/device/runner/isolation.h"
-#include "harness/device/runner/messages.h"
 #include "harness/device/runner/target.h"
 
 namespace halyard::runner {

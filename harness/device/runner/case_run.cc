@@ -11,8 +11,8 @@
 #include <variant>
 
 #include "driver/model/expressible.h"
+#include "harness/device/cases/canonical_model.h"
 #include "harness/device/runner/cache_directory.h"
-#include "harness/device/runner/canonical_model.h"
 #include "harness/device/runner/node_profile.h"
 #include "harness/device/runner/placement_report.h"
 

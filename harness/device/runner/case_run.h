@@ -11,8 +11,8 @@
 #include <string>
 
 #include "engine/base/status.h"
+#include "harness/device/cases/messages.h"
 #include "harness/device/runner/executions.h"
-#include "harness/device/runner/messages.h"
 #include "harness/device/runner/target.h"
 
 namespace halyard::runner {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "hal/hidl/client/version.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
+#include "harness/device/cases/message_file.h"
 #include "harness/device/runner/case_run.h"
-#include "harness/device/runner/message_file.h"
 
 namespace halyard::runner {
 

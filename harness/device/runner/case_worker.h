@@ -10,9 +10,9 @@
 
 #include "driver/model/versions.h"
 #include "engine/base/status.h"
+#include "harness/device/cases/messages.h"
 #include "harness/device/runner/command_line.h"
 #include "harness/device/runner/isolation.h"
-#include "harness/device/runner/messages.h"
 #include "harness/device/runner/target.h"
 
 namespace halyard::runner {

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <span>
 
+#include "harness/device/cases/messages.h"
 #include "harness/device/runner/executions.h"
-#include "harness/device/runner/messages.h"
 
 namespace halyard::runner {
 

@@ -10,7 +10,7 @@
 
 #include "driver/device_interface.h"
 #include "engine/base/status.h"
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 
 namespace halyard::runner {
 

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "engine/base/status.h"
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 
 namespace halyard::runner {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "driver/lowest_version.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 
 namespace halyard::runner {
 

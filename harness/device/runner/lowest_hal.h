@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/base/status.h"
-#include "harness/device/runner/message_file.h"
+#include "harness/device/cases/message_file.h"
 
 namespace halyard::runner {
 

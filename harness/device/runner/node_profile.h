@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 #include "harness/device/runner/target.h"
 
 namespace halyard::runner {

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 
 namespace halyard::runner {
 

@@ -13,6 +13,7 @@
 #include "engine/compile/backends.h"
 #include "hal/aidl/client/connection.h"
 #include "hal/hidl/client/connection.h"
+#include "harness/device/cases/message_file.h"
 #include "harness/device/runner/bundle_run.h"
 #include "harness/device/runner/case_worker.h"
 #include "harness/device/runner/command_line.h"
@@ -20,7 +21,6 @@
 #include "harness/device/runner/isolation.h"
 #include "harness/device/runner/lowest_hal.h"
 #include "harness/device/runner/machine_peak.h"
-#include "harness/device/runner/message_file.h"
 #include "harness/device/runner/served_case.h"
 
 namespace halyard::runner {

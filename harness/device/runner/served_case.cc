@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 #include "harness/device/runner/case_run.h"
 #include "harness/device/runner/client_load.h"
 #include "harness/device/runner/node_profile.h"

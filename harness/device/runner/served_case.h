@@ -8,8 +8,8 @@
 #include <cstdio>
 
 #include "engine/base/status.h"
+#include "harness/device/cases/message_file.h"
 #include "harness/device/runner/case_worker.h"
-#include "harness/device/runner/message_file.h"
 
 namespace halyard::runner {
 

@@ -9,7 +9,7 @@
 
 #include "driver/error_status.h"
 #include "driver/model/expressible.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 #include "harness/device/runner/case_run.h"
 #include "harness/device/vts/request_layout.h"
 

@@ -17,7 +17,7 @@
 #include "driver/model/model.h"
 #include "driver/model/request.h"
 #include "engine/base/status.h"
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 #include "harness/device/vts/check.h"
 #include "harness/device/vts/methods.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "driver/error_status.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 #include "harness/device/vts/context.h"
 #include "harness/device/vts/executor.h"
 #include "harness/device/vts/request_layout.h"

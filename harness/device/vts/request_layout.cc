@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hal/memory/shared_memory.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 #include "harness/device/vts/read_only_memory.h"
 
 namespace halyard::vts {

@@ -19,9 +19,9 @@
 #include "hal/hidl/codec.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/version_delta.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
+#include "harness/device/cases/message_file.h"
 #include "harness/device/runner/isolation.h"
-#include "harness/device/runner/message_file.h"
 
 namespace halyard::hostile {
 

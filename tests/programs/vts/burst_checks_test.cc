@@ -13,7 +13,7 @@
 #include "engine/base/log.h"
 #include "hal/hidl/burst_packets.h"
 #include "hal/hidl/client/prepared_model.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 #include "harness/device/vts/validation/burst.h"
 #include "tests/programs/vts/checked_device.h"
 

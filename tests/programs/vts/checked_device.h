@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "driver/device_interface.h"
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 #include "harness/device/vts/check.h"
 #include "tests/hal/loopback.h"
 

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 
 namespace halyard::vts::testing {
 

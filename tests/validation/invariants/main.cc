@@ -18,7 +18,7 @@
 #include "driver/device.h"
 #include "driver/execute/prepared_model.h"
 #include "driver/lowest_version.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 #include "tests/validation/invariants/chains.h"
 #include "tests/validation/invariants/cuts.h"
 #include "tests/validation/invariants/guarded_memory.h"

@@ -15,7 +15,7 @@
 #include "driver/device_interface.h"
 #include "driver/local_device.h"
 #include "driver/lowest_version.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 #include "harness/device/vts/validation/judgement.h"
 #include "harness/device/vts/validation/mutant.h"
 #include "tests/validation/ledger.h"

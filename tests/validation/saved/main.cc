@@ -23,7 +23,7 @@
 #include "driver/device.h"
 #include "driver/execute/prepared_model.h"
 #include "engine/base/byte_format.h"
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 #include "tests/validation/ledger.h"
 #include "tests/validation/runs.h"
 #include "tests/validation/work.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/runner/message_file.h"
+#include "harness/device/cases/message_file.h"
 
 #include <sys/stat.h>
 

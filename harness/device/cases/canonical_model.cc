@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "harness/device/runner/canonical_model.h"
+#include "harness/device/cases/canonical_model.h"
 
 #include <algorithm>
 #include <cstring>

@@ -14,7 +14,7 @@
 #include "driver/model/request.h"
 #include "driver/model/versions.h"
 #include "engine/base/status.h"
-#include "harness/device/runner/messages.h"
+#include "harness/device/cases/messages.h"
 
 namespace halyard::runner {
 
