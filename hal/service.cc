@@ -20,6 +20,7 @@
 #include "driver/operation_list.h"
 #include "driver/option_table.h"
 #include "driver/prepare/cache_key.h"
+#include "driver/version.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
 #include "hal/aidl/aidl_endpoint.h"

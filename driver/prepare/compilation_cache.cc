@@ -23,6 +23,7 @@
 #include "driver/prepare/cache_key.h"
 #include "driver/prepare/kept_data.h"
 #include "driver/prepare/saved_model.h"
+#include "driver/version.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/byte_format.h"
 #include "engine/base/log.h"

@@ -77,16 +77,6 @@ def test_an_image_starts_and_declares_each_service(modules: list[Module], name: 
     assert "<name>android.hardware.neuralnetworks</name>" in (ROOT / fragment).read_text()
 
 
-def test_version_agrees_with_cmake(modules: list[Module]) -> None:
-    version = next(
-        flag
-        for flag in find(modules, "halyard_defaults").strings("cflags")
-        if flag.startswith("-DHALYARD_VERSION=")
-    )
-    project = (ROOT / "CMakeLists.txt").read_text()
-    assert f"VERSION {version.split('=')[1].strip(chr(34))} " in project
-
-
 def test_names_the_same_sources_as_cmake(modules: list[Module], tmp_path: Path) -> None:
     subprocess.run(
         [

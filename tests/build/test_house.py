@@ -200,8 +200,18 @@ def test_pages_name_files_that_there_are() -> None:
 
 
 def test_the_changelog_begins_with_the_version_that_is_built() -> None:
-    made = re.search(r"\nproject\(halyard VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
+    made = re.search(r'HALYARD_VERSION "([\d.]+)"', (ROOT / "driver" / "version.h").read_text())
     told = re.search(r"\n## .*?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text())
     assert made is not None
     assert told is not None
     assert told[1] == made[1]
+
+
+def test_the_version_is_stated_once() -> None:
+    """Beside the changelog, which is its history."""
+    [made] = re.findall(r'HALYARD_VERSION "([\d.]+)"', (ROOT / "driver" / "version.h").read_text())
+    stated = re.compile(rf"version\W.*(?<![\d.]){re.escape(made)}(?![\d.])", re.IGNORECASE)
+    builds = [Path("CMakeLists.txt"), Path("Android.bp"), Path("pyproject.toml"), Path("Makefile")]
+    sources = tracked("engine/**", "driver/**", "hal/**", "harness/**")
+    found = [file for file in (*builds, *sources) if stated.search((ROOT / file).read_text())]
+    assert found == [Path("driver/version.h")]
