@@ -68,28 +68,61 @@ std::string Status::toString() const {
     return text;
 }
 
+std::shared_ptr<Status::Failure> Status::copyOfFailure() const {
+    return std::make_shared<Failure>(*mFailure);
+}
+
+Status Status::of(std::shared_ptr<const Failure> failure) {
+    Status status;
+    status.mFailure = std::move(failure);
+    return status;
+}
+
 Status Status::withContext(std::string_view context) const {
     if (ok()) {
         return {};
     }
     std::string message(context);
     message.append(": ").append(mFailure->message);
-    Status status = *this;
-    auto failure = std::make_shared<Failure>(*mFailure);
+    std::shared_ptr<Failure> failure = copyOfFailure();
     failure->message = shortened(std::move(message));
-    status.mFailure = std::move(failure);
-    return status;
+    return of(std::move(failure));
 }
 
 Status Status::asPersistent() const {
     if (ok()) {
         return {};
     }
-    Status status = *this;
-    auto failure = std::make_shared<Failure>(*mFailure);
+    std::shared_ptr<Failure> failure = copyOfFailure();
     failure->persistent = true;
-    status.mFailure = std::move(failure);
-    return status;
+    return of(std::move(failure));
+}
+
+Status Status::atOperation(uint32_t operation) const {
+    if (ok()) {
+        return {};
+    }
+    std::shared_ptr<Failure> failure = copyOfFailure();
+    failure->operation = operation;
+    return of(std::move(failure));
+}
+
+Status Status::breaking(int32_t rule) const {
+    if (ok() || mFailure->rule != 0) {
+        return *this;
+    }
+    std::shared_ptr<Failure> failure = copyOfFailure();
+    failure->rule = rule;
+    return of(std::move(failure));
+}
+
+Status Status::withCode(StatusCode code) const {
+    if (ok() || code == StatusCode::OK) {
+        return *this;
+    }
+    std::shared_ptr<Failure> failure = copyOfFailure();
+    failure->code = code;
+    return of(std::move(failure));
 }
 
 Status invalidArgument(std::string message, std::source_location place) {

@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -51,6 +52,21 @@ class [[nodiscard]] Status {
     bool persistent() const { return mFailure != nullptr && mFailure->persistent; }
     // The same failure, known to be persistent; OK stays OK.
     Status asPersistent() const;
+    // Which of the client's operations the failure is about, by its number among those of the
+    // outermost graph; nothing where it is about none, or none is known.
+    std::optional<uint32_t> operation() const {
+        return mFailure == nullptr ? std::nullopt : mFailure->operation;
+    }
+    // The same failure, about that operation. Of a graph inside another one, the operation that
+    // holds it is named last, and stays; OK stays OK.
+    Status atOperation(uint32_t operation) const;
+    // Which rule was broken, as a number of the layer that knows the rules; 0: none is named.
+    int32_t rule() const { return mFailure == nullptr ? 0 : mFailure->rule; }
+    // The same failure, of that rule, unless it names one already: what found it first knows it
+    // best. OK stays OK.
+    Status breaking(int32_t rule) const;
+    // The same failure under another code; OK stays OK.
+    Status withCode(StatusCode code) const;
     // "INVALID_ARGUMENT: operand 3: scale must be positive (driver/model/operand.cc:41)".
     std::string toString() const;
     // The same failure with "context: " in front of its message, as persistent as it was; OK stays
@@ -63,7 +79,13 @@ class [[nodiscard]] Status {
         std::string message;
         std::source_location place;
         bool persistent = false;
+        std::optional<uint32_t> operation = std::nullopt;
+        int32_t rule = 0;
     };
+    // A copy of the failure, to be changed.
+    std::shared_ptr<Failure> copyOfFailure() const;
+    static Status of(std::shared_ptr<const Failure> failure);
+
     std::shared_ptr<const Failure> mFailure;
 };
 

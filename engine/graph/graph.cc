@@ -21,6 +21,11 @@ std::optional<size_t> positionOf(std::string_view name, std::span<const TensorId
 
 }  // namespace
 
+Status failureOf(const Node& node, const Status& failure) {
+    const Status labelled = failure.withContext(node.label);
+    return node.sources.empty() ? labelled : labelled.atOperation(node.sources.front());
+}
+
 TensorId Graph::addTensor(TensorType type, std::string name) {
     mTensors.push_back({.type = std::move(type), .constant = {}, .name = std::move(name)});
     return static_cast<TensorId>(mTensors.size() - 1);

@@ -80,6 +80,9 @@ struct Node {
     bool operator==(const Node& other) const;
 };
 
+// The failure with the node's label before it, and about the first of its operations; OK stays OK.
+Status failureOf(const Node& node, const Status& failure);
+
 // An operation that left no node behind, and what became of it: "folded", "fused into operation 5".
 struct VanishedOperation {
     uint32_t operation = 0;

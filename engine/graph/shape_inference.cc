@@ -75,7 +75,7 @@ Status inferShapes(const Node& node, std::span<const KnownInput> inputs,
             return inferShapes(descriptor, inputs, outputs);
         }
     };
-    return std::visit(infer, node.descriptor).withContext(node.label);
+    return failureOf(node, std::visit(infer, node.descriptor));
 }
 
 Result<size_t> resolveAxis(int32_t axis, size_t rank) {

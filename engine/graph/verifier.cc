@@ -159,7 +159,7 @@ class Verifier {
                 HALYARD_RETURN_IF_ERROR(mCheckpoint.check("while the graph was verified"));
             }
             Node& node = mGraph.mutableNode(id);
-            HALYARD_RETURN_IF_ERROR(verifyNode(node).withContext(node.label));
+            HALYARD_RETURN_IF_ERROR(failureOf(node, verifyNode(node)));
             HALYARD_RETURN_IF_ERROR(infer(node));
         }
         for (size_t i = 0; i < mGraph.outputs().size(); ++i) {
@@ -301,7 +301,7 @@ class Verifier {
             Shape& shape = mGraph.mutableTensor(node.outputs[i]).type.shape;
             Result<Shape> merged = mergeShapes(shape, mOutputs[i].shape);
             if (!merged.ok()) {
-                return merged.status().withContext(node.label + ": output " + std::to_string(i));
+                return failureOf(node, merged.status().withContext("output " + std::to_string(i)));
             }
             shape = *merged;
         }
@@ -382,7 +382,7 @@ Status checkElements(const Graph& graph) {
     }
     for (const Node& node : graph.nodes()) {
         for (const NestedGraph* nested : nestedGraphs(node)) {
-            HALYARD_RETURN_IF_ERROR(checkElements(*nested->graph).withContext(node.label));
+            HALYARD_RETURN_IF_ERROR(failureOf(node, checkElements(*nested->graph)));
         }
     }
     return {};

@@ -101,7 +101,8 @@ Status AnalyzedGraph::placed() const {
             message.append(separator).append(refusal.backend).append(" ").append(refusal.reason);
             separator = "; ";
         }
-        return unsupported(std::move(message));
+        const Status refused = unsupported(std::move(message));
+        return node.sources.empty() ? refused : refused.atOperation(node.sources.front());
     }
     return {};
 }

@@ -167,7 +167,7 @@ Status NodeByNodePartition::specializeKernels(const Checkpoint& checkpoint) {
         Result<std::shared_ptr<const ShapedKernel>> kernel = mSteps->kernels[step]->specialize(
                 {.inputs = inputs, .outputs = outputs, .inside = inside});
         if (!kernel.ok()) {
-            return kernel.status().withContext(nodes.nodes.front().node->label);
+            return failureOf(*nodes.nodes.front().node, kernel.status());
         }
         mKernels[step] = *std::move(kernel);
     }
@@ -531,7 +531,7 @@ Result<std::unique_ptr<CompiledPartition>> compileNodeByNode(const CompileArgume
                                                                 .checkpoint = arguments.checkpoint,
                                                                 .options = arguments.options});
         if (!kernel.ok()) {
-            return kernel.status().withContext(node.label);
+            return failureOf(node, kernel.status());
         }
         steps.kernels.push_back(*std::move(kernel));
     }

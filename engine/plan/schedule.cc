@@ -307,7 +307,7 @@ class ScheduleCompiler {
             Result<Schedule> inside = compileSchedule(
                     std::move(graph), mAssignment.nested[mFirstNested[id] + i], mArguments);
             if (!inside.ok()) {
-                return inside.status().withContext(node.label);
+                return failureOf(node, inside.status());
             }
             // The node's own would keep the constants that are packed away in the schedule's.
             nested[i]->graph = inside->graph;

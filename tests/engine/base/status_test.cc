@@ -68,6 +68,28 @@ TEST(Status, StaysPersistentWhenContextIsAdded) {
     EXPECT_TRUE(Status().asPersistent().ok());
 }
 
+TEST(Status, KeepsTheOuterOperationAndTheInnerRule) {
+    constexpr int32_t kInner = 3;
+    const Status inner = invalidArgument("odd").breaking(kInner).atOperation(7);
+    EXPECT_EQ(inner.operation(), 7U);
+    const Status outer = inner.withContext("it").breaking(4).atOperation(1);
+    EXPECT_EQ(outer.operation(), 1U);
+    EXPECT_EQ(outer.rule(), kInner);
+    EXPECT_EQ(outer.message(), "it: odd");
+    EXPECT_EQ(inner.operation(), 7U);
+    EXPECT_FALSE(invalidArgument("odd").operation().has_value());
+    EXPECT_EQ(invalidArgument("odd").rule(), 0);
+    EXPECT_TRUE(Status().breaking(kInner).atOperation(1).ok());
+}
+
+TEST(Status, KeepsAllElseUnderAnotherCode) {
+    const Status changed = invalidArgument("odd").atOperation(7).withCode(StatusCode::UNSUPPORTED);
+    EXPECT_EQ(changed.code(), StatusCode::UNSUPPORTED);
+    EXPECT_EQ(changed.message(), "odd");
+    EXPECT_EQ(changed.operation(), 7U);
+    EXPECT_TRUE(Status().withCode(StatusCode::UNSUPPORTED).ok());
+}
+
 TEST(Status, LeavesOutTheRestOfAMessageThatQuotesTooMuch) {
     constexpr size_t kLongestMessage = 8192;
     const std::string longest(kLongestMessage, 'x');
