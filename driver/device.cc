@@ -239,8 +239,14 @@ Result<std::shared_ptr<Client>> Device::client(ProcessId process) const {
 }
 
 Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVersion version,
-                                                      const std::shared_ptr<Client>& client) const {
-    HALYARD_RETURN_IF_ERROR(validateForVersion(model, version));
+                                                      const std::shared_ptr<Client>& client,
+                                                      Verdicts* verdicts) const {
+    const Status valid = validateForVersion(model, version, verdicts);
+    // Where the structure is valid, what operations with valid signatures come to can be told.
+    if (!valid.ok() &&
+        (verdicts == nullptr || verdicts->empty() || !validateModel(model, version).ok())) {
+        return valid;
+    }
     const Client& asker = client == nullptr ? *mState->clients.own() : *client;
     HALYARD_ASSIGN_OR_RETURN(const CallGate::Permit permit, asker.shares().calls->enter());
     // Operations whose constants can't be mapped are not supported; the others may be.
@@ -252,7 +258,8 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVer
     const ChargedWork work(*mState, asker);
     Result<std::vector<bool>> supported = driver::supportedOperations(
             *mState, asker, model, std::move(pools),
-            Checkpoint(limit.deadline(), &asker.ended()).unless(work.condition()));
+            Checkpoint(limit.deadline(), &asker.ended()).unless(work.condition()), verdicts);
+    HALYARD_RETURN_IF_ERROR(valid);
     if (!supported.ok()) {
         return limit.explain(supported.status());
     }

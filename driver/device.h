@@ -23,6 +23,7 @@
 #include "driver/model/capabilities.h"
 #include "driver/model/codes.h"
 #include "driver/model/model.h"
+#include "driver/model/verdicts.h"
 #include "driver/options.h"
 #include "driver/prepare/cache_key.h"
 #include "driver/prepare/compile.h"
@@ -74,10 +75,12 @@ class Device {
     // One flag per operation of the main subgraph: whether prepare would run it. INVALID_ARGUMENT
     // if the model is invalid for that version: in its structure, or in the signature of an
     // operation. `client`: who asks; null: this process. RESOURCE_EXHAUSTED: it asks too much at
-    // once. DEADLINE_EXCEEDED: it took longer than the device lets anything take.
-    Result<std::vector<bool>> supportedOperations(
-            const Model& model, HalVersion version,
-            const std::shared_ptr<Client>& client = nullptr) const;
+    // once. DEADLINE_EXCEEDED: it took longer than the device lets anything take. `verdicts`: null,
+    // or where one is added for each operation that is to blame, of invalid models as well; none is
+    // where a model is refused as a whole.
+    Result<std::vector<bool>> supportedOperations(const Model& model, HalVersion version,
+                                                  const std::shared_ptr<Client>& client = nullptr,
+                                                  Verdicts* verdicts = nullptr) const;
 
     // Prepares on the calling thread, and keeps the model in the files of the options' cache, if
     // that can be done; the log says why not. INVALID_ARGUMENT: as above. UNSUPPORTED: valid, but

@@ -7,9 +7,16 @@
 
 namespace halyard::driver {
 
-Status validateForVersion(const Model& model, HalVersion version) {
-    HALYARD_RETURN_IF_ERROR(validateModel(model, version));
-    return validateOperations(model, version);
+Status validateForVersion(const Model& model, HalVersion version, Verdicts* verdicts) {
+    const Status structure = validateModel(model, version, verdicts);
+    if (structure.ok()) {
+        return validateOperations(model, version, verdicts);
+    }
+    // Without a verdict it is the model that is invalid, and operations may be anything.
+    if (verdicts != nullptr && !verdicts->empty()) {
+        static_cast<void>(validateMainOperations(model, version, *verdicts));
+    }
+    return structure;
 }
 
 Result<HalVersion> lowestVersion(const Model& model) {

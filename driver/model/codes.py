@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes codes.h: the NNAPI enums of halyard.proto as C++ enums, with their names.
+"""Writes codes.h: enums of halyard.proto, NNAPI's above all, as C++ enums, with their names.
 
 Usage: codes.py HALYARD_PROTO OUTPUT
 """
@@ -18,6 +18,7 @@ WANTED = (
     "ExecutionPreference",
     "Priority",
     "DeviceType",
+    "Rule",
 )
 
 

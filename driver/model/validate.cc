@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace halyard::driver {
 namespace {
@@ -36,15 +37,41 @@ Status validateExtensions(const Model& model, HalVersion version) {
     return {};
 }
 
-Status validateSubgraph(const Model& model, const Subgraph& subgraph, HalVersion version) {
+// With verdicts all of it is looked at, however much fails before.
+Status validateSubgraph(const Model& model, const Subgraph& subgraph, HalVersion version,
+                        Verdicts* verdicts) {
     if (subgraph.operands.empty()) {
         return invalidArgument("there are no operands");
     }
     if (subgraph.operations.empty()) {
         return invalidArgument("there are no operations");
     }
-    HALYARD_RETURN_IF_ERROR(validateOperands(model, subgraph, version));
-    return validateGraph(model, subgraph, version);
+    const Status operands = validateOperands(model, subgraph, version, verdicts);
+    if (!operands.ok() && verdicts == nullptr) {
+        return operands;
+    }
+    const Status graph = validateGraph(model, subgraph, version, verdicts);
+    return operands.ok() ? graph : operands;
+}
+
+Status validateReferenced(const Model& model, HalVersion version, Verdicts* verdicts) {
+    Status first;
+    std::vector<Status> failures(model.referenced.size());
+    for (size_t i = 0; i < model.referenced.size(); ++i) {
+        failures[i] = breaking(Rule::INVALID_SUBGRAPH,
+                               validateSubgraph(model, model.referenced[i], version, nullptr)
+                                       .withContext("subgraph " + std::to_string(i)));
+        if (first.ok()) {
+            first = failures[i];
+        }
+        if (!first.ok() && verdicts == nullptr) {
+            return first;
+        }
+    }
+    if (!first.ok()) {
+        verdicts->addToReferrers(failures);
+    }
+    return first;
 }
 
 }  // namespace
@@ -68,7 +95,7 @@ Status validatePoolName(const SharedMemory& pool, HalVersion version, size_t ind
     return {};
 }
 
-Status validateModel(const Model& model, HalVersion version) {
+Status validateModel(const Model& model, HalVersion version, Verdicts* verdicts) {
     if (model.operandValues == nullptr) {
         return invalidArgument("the model has no operandValues");
     }
@@ -79,11 +106,13 @@ Status validateModel(const Model& model, HalVersion version) {
     for (size_t i = 0; i < model.pools.size(); ++i) {
         HALYARD_RETURN_IF_ERROR(validatePoolName(model.pools[i], version, i));
     }
-    HALYARD_RETURN_IF_ERROR(validateSubgraph(model, model.main, version));
-    for (size_t i = 0; i < model.referenced.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(validateSubgraph(model, model.referenced[i], version)
-                                        .withContext("subgraph " + std::to_string(i)));
+    const Status own = validateSubgraph(model, model.main, version, verdicts);
+    if (!own.ok() && verdicts == nullptr) {
+        return own;
     }
+    const Status referenced = validateReferenced(model, version, verdicts);
+    HALYARD_RETURN_IF_ERROR(own);
+    HALYARD_RETURN_IF_ERROR(referenced);
     return validateReferences(model);
 }
 

@@ -11,12 +11,15 @@
 #pragma once
 
 #include "driver/model/model.h"
+#include "driver/model/verdicts.h"
 #include "engine/base/status.h"
 
 namespace halyard::driver {
 
-// The whole model, referenced subgraphs included.
-Status validateModel(const Model& model, HalVersion version);
+// The whole model, referenced subgraphs included. `verdicts`: null, or where every operation of the
+// main subgraph that is to blame is added, those that use an invalid operand or subgraph among
+// them; the failure is the first one all the same.
+Status validateModel(const Model& model, HalVersion version, Verdicts* verdicts = nullptr);
 
 // Enum values that came over the wire: one of the known ones.
 Status validatePreference(ExecutionPreference preference);
@@ -25,15 +28,17 @@ Status validatePriority(Priority priority);
 // Whether a pool of that version may have this name. `index`: which pool it is, for the message.
 Status validatePoolName(const SharedMemory& pool, HalVersion version, size_t index);
 
-// ---- The parts, one file each -------------------------------------------------------------------
+// ---- The parts, one file each. Verdicts are of the main subgraph alone --------------------------
 
 // validate_operands.cc: type, dimensions, quantisation, extra parameters and location of each
 // operand on its own.
-Status validateOperands(const Model& model, const Subgraph& subgraph, HalVersion version);
+Status validateOperands(const Model& model, const Subgraph& subgraph, HalVersion version,
+                        Verdicts* verdicts = nullptr);
 
 // validate_graph.cc: the operations are known to the version and in execution order; inputs and
 // outputs of the subgraph; every value is written exactly once; consumers are counted right.
-Status validateGraph(const Model& model, const Subgraph& subgraph, HalVersion version);
+Status validateGraph(const Model& model, const Subgraph& subgraph, HalVersion version,
+                     Verdicts* verdicts = nullptr);
 
 // validate_subgraphs.cc: no subgraph refers to itself, directly or through others. The operands are
 // valid already.

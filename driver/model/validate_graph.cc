@@ -68,7 +68,7 @@ struct Walk {
     std::vector<uint32_t> consumers;
 };
 
-Status walkOperation(const Subgraph& subgraph, const Operation& operation, Walk& walk) {
+Status readOperands(const Subgraph& subgraph, const Operation& operation, Walk& walk) {
     if (operation.outputs.empty()) {
         return invalidArgument("the operation writes nothing");
     }
@@ -82,6 +82,10 @@ Status walkOperation(const Subgraph& subgraph, const Operation& operation, Walk&
         }
         ++walk.consumers[index];
     }
+    return {};
+}
+
+Status writeOperands(const Subgraph& subgraph, const Operation& operation, Walk& walk) {
     for (const uint32_t index : operation.outputs) {
         if (index >= subgraph.operands.size()) {
             return invalidArgument("it writes " + operandName(index) + ", which does not exist");
@@ -97,6 +101,14 @@ Status walkOperation(const Subgraph& subgraph, const Operation& operation, Walk&
         walk.known[index] = true;
     }
     return {};
+}
+
+// Also where it can't be read: what it writes is there for the operations behind it, which are not
+// to blame.
+Status walkOperation(const Subgraph& subgraph, const Operation& operation, Walk& walk) {
+    const Status read = readOperands(subgraph, operation, walk);
+    const Status written = writeOperands(subgraph, operation, walk);
+    return breaking(Rule::OPERAND_USE, read.ok() ? written : read);
 }
 
 Status validateUse(const Subgraph& subgraph, const Walk& walk) {
@@ -115,11 +127,17 @@ Status validateUse(const Subgraph& subgraph, const Walk& walk) {
 
 }  // namespace
 
-Status validateGraph(const Model& model, const Subgraph& subgraph, HalVersion version) {
-    HALYARD_RETURN_IF_ERROR(validateBoundary(subgraph, subgraph.inputIndexes,
-                                             OperandLifeTime::SUBGRAPH_INPUT, "the inputs"));
-    HALYARD_RETURN_IF_ERROR(validateBoundary(subgraph, subgraph.outputIndexes,
-                                             OperandLifeTime::SUBGRAPH_OUTPUT, "the outputs"));
+Status validateGraph(const Model& model, const Subgraph& subgraph, HalVersion version,
+                     Verdicts* verdicts) {
+    Status first = validateBoundary(subgraph, subgraph.inputIndexes,
+                                    OperandLifeTime::SUBGRAPH_INPUT, "the inputs");
+    if (first.ok()) {
+        first = validateBoundary(subgraph, subgraph.outputIndexes, OperandLifeTime::SUBGRAPH_OUTPUT,
+                                 "the outputs");
+    }
+    if (!first.ok() && verdicts == nullptr) {
+        return first;
+    }
     Walk walk;
     walk.consumers.resize(subgraph.operands.size());
     for (const Operand& operand : subgraph.operands) {
@@ -127,14 +145,22 @@ Status validateGraph(const Model& model, const Subgraph& subgraph, HalVersion ve
     }
     for (size_t i = 0; i < subgraph.operations.size(); ++i) {
         const Operation& operation = subgraph.operations[i];
-        Status status = validateType(model, operation.type, version);
-        if (status.ok()) {
-            status = walkOperation(subgraph, operation, walk);
+        const Status type =
+                breaking(Rule::UNKNOWN_OPERATION, validateType(model, operation.type, version));
+        const Status walked = walkOperation(subgraph, operation, walk);
+        if (type.ok() && walked.ok()) {
+            continue;
         }
-        if (!status.ok()) {
-            return status.withContext(labelOf(model, operation, i));
+        const Status failure = (type.ok() ? walked : type)
+                                       .withContext(labelOf(model, operation, i))
+                                       .atOperation(static_cast<uint32_t>(i));
+        if (verdicts == nullptr) {
+            return failure;
         }
+        verdicts->add(i, failure);
+        first = first.ok() ? failure : first;
     }
+    HALYARD_RETURN_IF_ERROR(first);
     return validateUse(subgraph, walk);
 }
 

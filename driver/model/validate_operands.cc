@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "driver/model/extensions.h"
 #include "driver/model/validate.h"
@@ -234,14 +237,29 @@ Status validateOperand(const Model& model, const Operand& operand, HalVersion ve
 
 }  // namespace
 
-Status validateOperands(const Model& model, const Subgraph& subgraph, HalVersion version) {
-    for (size_t i = 0; i < subgraph.operands.size(); ++i) {
+Status validateOperands(const Model& model, const Subgraph& subgraph, HalVersion version,
+                        Verdicts* verdicts) {
+    Status first;
+    std::map<uint32_t, Status> failures;
+    for (uint32_t i = 0; i < subgraph.operands.size(); ++i) {
         const Operand& operand = subgraph.operands[i];
-        HALYARD_RETURN_IF_ERROR(validateOperand(model, operand, version)
-                                        .withContext("operand " + std::to_string(i) + " (" +
-                                                     describe(model, operand.type) + ")"));
+        Status valid = validateOperand(model, operand, version);
+        if (valid.ok()) {
+            continue;
+        }
+        valid = breaking(Rule::INVALID_OPERAND, valid)
+                        .withContext("operand " + std::to_string(i) + " (" +
+                                     describe(model, operand.type) + ")");
+        if (verdicts == nullptr) {
+            return valid;
+        }
+        first = first.ok() ? valid : first;
+        failures.emplace(i, std::move(valid));
     }
-    return {};
+    if (!first.ok()) {
+        verdicts->addToUsers(failures);
+    }
+    return first;
 }
 
 }  // namespace halyard::driver

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "driver/model/extensions.h"
+#include "driver/model/verdicts.h"
 #include "driver/ops/extension_operations.h"
 #include "driver/ops/lowering.h"
 #include "driver/ops/operation.h"
@@ -255,23 +256,29 @@ Status GraphBuilder::lower(size_t operation) {
     HALYARD_RETURN_IF_ERROR(mRun.checkpoint().check("while operations were lowered"));
     const Operation& source = mSubgraph.operations[operation];
     const std::string label = labelOf(mRun.model(), source, operation);
+    const auto number = static_cast<uint32_t>(operation);
     if (mRun.denies(source.type)) {
-        return unsupported(label + " is turned off by option -u");
+        return breaking(Rule::TURNED_OFF, unsupported(label + ": turned off by option -u"))
+                .atOperation(number);
     }
     const OperationDefinition* definition = findOperation(mRun.model(), source.type);
     if (definition == nullptr || definition->lower == nullptr) {
-        return unsupported(label + ": Halyard can't run this operation");
+        return breaking(Rule::NOT_IMPLEMENTED,
+                        unsupported(label + ": Halyard can't run this operation"))
+                .atOperation(number);
     }
     // Its version was checked by the validation.
     Result<OperationView> view =
             OperationView::make(mRun.model(), mSubgraph, source, *definition, kNewestVersion);
     if (!view.ok()) {
-        return view.status().withContext(label);
+        return view.status().withContext(label).atOperation(number);
     }
-    Lowering lowering(*this, std::move(*view), label, static_cast<uint32_t>(operation));
+    Lowering lowering(*this, std::move(*view), label, number);
     const Status lowered = definition->lower(lowering);
     const Status named = lowering.view().checkNames();
-    return (named.ok() ? lowered : named).withContext(label);
+    return breaking(Rule::FORM, named.ok() ? lowered : named)
+            .withContext(label)
+            .atOperation(number);
 }
 
 Result<engine::Graph> GraphBuilder::finish(const std::vector<uint32_t>& inputs,

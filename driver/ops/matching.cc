@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driver/model/extensions.h"
+#include "driver/model/verdicts.h"
 #include "driver/ops/operation_view.h"
 
 namespace halyard::driver {
@@ -95,10 +96,12 @@ std::string counted(size_t count, const std::string& what) {
 
 Status explainCounts(const OperationDefinition& definition, const OperandTypes& types,
                      HalVersion version) {
-    return invalidArgument("it has " + counted(types.inputs.size(), "input") + " and " +
-                           counted(types.outputs.size(), "output") + "; " + nameOf(version) +
-                           " takes " + countsOf(definition, version, &Form::inputs) +
-                           " and gives " + countsOf(definition, version, &Form::outputs));
+    return breaking(
+            Rule::OPERAND_COUNT,
+            invalidArgument("it has " + counted(types.inputs.size(), "input") + " and " +
+                            counted(types.outputs.size(), "output") + "; " + nameOf(version) +
+                            " takes " + countsOf(definition, version, &Form::inputs) +
+                            " and gives " + countsOf(definition, version, &Form::outputs)));
 }
 
 // The forms and rows of the version that differ in the fewest operands, and among them those that
@@ -135,9 +138,10 @@ Status explainTypes(const Closest& closest, const Operation& operation, const Op
                                  .isOutput = wrong.isOutput,
                                  .position = wrong.position};
     const OperandType type = (wrong.isOutput ? types.outputs : types.inputs)[wrong.position];
-    return invalidArgument(operand.name() + " is " + describeTabled(type) + "; " + nameOf(version) +
-                           (wrong.isOutput ? " gives " : " takes ") +
-                           alternatives(closest.expected) + " there");
+    return breaking(Rule::OPERAND_TYPE,
+                    invalidArgument(operand.name() + " is " + describeTabled(type) + "; " +
+                                    nameOf(version) + (wrong.isOutput ? " gives " : " takes ") +
+                                    alternatives(closest.expected) + " there"));
 }
 
 }  // namespace
@@ -161,8 +165,9 @@ Status explainMismatch(const OperationDefinition& definition, const Operation& o
                        const OperandTypes& types, HalVersion version) {
     for (const HalVersion later : allVersions()) {
         if (later > version && findForm(definition, types, later) != nullptr) {
-            return invalidArgument("it takes such operands from " + nameOf(later) +
-                                   " on, and this is " + nameOf(version));
+            return breaking(Rule::LATER_VERSION,
+                            invalidArgument("it takes such operands from " + nameOf(later) +
+                                            " on, and this is " + nameOf(version)));
         }
     }
     Closest closest;
@@ -179,7 +184,8 @@ Status explainMismatch(const OperationDefinition& definition, const Operation& o
         }
     }
     if (!exists) {
-        return invalidArgument(nameOf(version) + " does not have the operation");
+        return breaking(Rule::UNKNOWN_OPERATION,
+                        invalidArgument(nameOf(version) + " does not have the operation"));
     }
     return closest.difference.form == nullptr ? explainCounts(definition, types, version)
                                               : explainTypes(closest, operation, types, version);

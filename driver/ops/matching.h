@@ -20,8 +20,8 @@ struct OperandTypes {
 const Form* findForm(const OperationDefinition& definition, const OperandTypes& types,
                      HalVersion version);
 
-// Why none does, as INVALID_ARGUMENT: a later version would; or so many operands are wrong; or one
-// of them differs from what the closest form takes.
+// Why none does, as INVALID_ARGUMENT of that rule: a later version would; or so many operands are
+// wrong; or one of them differs from what the closest form takes.
 Status explainMismatch(const OperationDefinition& definition, const Operation& operation,
                        const OperandTypes& types, HalVersion version);
 

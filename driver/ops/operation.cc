@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "driver/model/extensions.h"
@@ -39,7 +40,8 @@ Status validateOperation(const Model& model, const Subgraph& subgraph, const Ope
                              OperationView::make(model, subgraph, operation, definition, version));
     for (const OperandView& input : view.allInputs()) {
         if (input.omitted() && !input.form->omittable) {
-            return invalidArgument(input.name() + " can't be omitted");
+            return breaking(Rule::OMITTED_OPERAND,
+                            invalidArgument(input.name() + " can't be omitted"));
         }
     }
     if (definition.validate == nullptr) {
@@ -47,22 +49,32 @@ Status validateOperation(const Model& model, const Subgraph& subgraph, const Ope
     }
     const Status valid = definition.validate(view);
     HALYARD_RETURN_IF_ERROR(view.checkNames());
-    return valid;
+    return breaking(Rule::OPERAND_VALUE, valid);
 }
 
-Status validateOperations(const Model& model, const Subgraph& subgraph, HalVersion version) {
+Status validateOperations(const Model& model, const Subgraph& subgraph, HalVersion version,
+                          Verdicts* verdicts) {
+    Status first;
     for (size_t i = 0; i < subgraph.operations.size(); ++i) {
         const Operation& operation = subgraph.operations[i];
         const OperationDefinition* definition = findOperation(model, operation.type);
-        if (definition == nullptr) {
-            continue;  // valid as far as anyone here can tell, and unsupported
+        // What is not known is valid as far as anyone here can tell, and unsupported.
+        if (definition == nullptr || (verdicts != nullptr && verdicts->has(i))) {
+            continue;
         }
         const Status valid = validateOperation(model, subgraph, operation, *definition, version);
-        if (!valid.ok()) {
-            return valid.withContext(labelOf(model, operation, i));
+        if (valid.ok()) {
+            continue;
         }
+        const Status failure = valid.withContext(labelOf(model, operation, i))
+                                       .atOperation(static_cast<uint32_t>(i));
+        if (verdicts == nullptr) {
+            return failure;
+        }
+        verdicts->add(i, failure);
+        first = first.ok() ? failure : first;
     }
-    return {};
+    return first;
 }
 
 }  // namespace
@@ -77,13 +89,31 @@ std::span<const OperationDefinition> allOperations() {
     return operationTable();
 }
 
-Status validateOperations(const Model& model, HalVersion version) {
-    HALYARD_RETURN_IF_ERROR(validateOperations(model, model.main, version));
-    for (size_t i = 0; i < model.referenced.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(validateOperations(model, model.referenced[i], version)
-                                        .withContext("subgraph " + std::to_string(i)));
+Status validateMainOperations(const Model& model, HalVersion version, Verdicts& verdicts) {
+    return validateOperations(model, model.main, version, &verdicts);
+}
+
+Status validateOperations(const Model& model, HalVersion version, Verdicts* verdicts) {
+    Status first = validateOperations(model, model.main, version, verdicts);
+    if (!first.ok() && verdicts == nullptr) {
+        return first;
     }
-    return {};
+    std::vector<Status> failures(model.referenced.size());
+    for (size_t i = 0; i < model.referenced.size(); ++i) {
+        failures[i] = validateOperations(model, model.referenced[i], version, nullptr)
+                              .withContext("subgraph " + std::to_string(i));
+        if (failures[i].ok()) {
+            continue;
+        }
+        if (verdicts == nullptr) {
+            return failures[i];
+        }
+        first = first.ok() ? failures[i] : first;
+    }
+    if (verdicts != nullptr) {
+        verdicts->addToReferrers(failures);
+    }
+    return first;
 }
 
 }  // namespace halyard::driver

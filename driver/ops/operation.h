@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "driver/model/model.h"
+#include "driver/model/verdicts.h"
 #include "driver/ops/form.h"
 #include "engine/base/status.h"
 
@@ -42,7 +43,11 @@ std::span<const OperationDefinition> allOperations();
 // Checks every operation of the model that Halyard knows: that its operands match a form and a row
 // of that version, that only those are omitted which may be, and the operation's own rules. The
 // structure is valid already (validate.h). INVALID_ARGUMENT names the operation, the operand and
-// the rule.
-Status validateOperations(const Model& model, HalVersion version);
+// the rule. `verdicts`: null, or where every operation of the main subgraph is added that breaks
+// one, or refers to a subgraph in which one is broken; the failure is the first one all the same.
+Status validateOperations(const Model& model, HalVersion version, Verdicts* verdicts = nullptr);
+// The operations of the main subgraph alone, but for those that have a verdict already: of the
+// others, and of the subgraphs that they refer to, the structure is valid.
+Status validateMainOperations(const Model& model, HalVersion version, Verdicts& verdicts);
 
 }  // namespace halyard::driver

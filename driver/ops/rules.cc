@@ -7,6 +7,8 @@
 #include <string>
 #include <variant>
 
+#include "driver/model/verdicts.h"
+
 namespace halyard::driver {
 
 namespace {
@@ -26,8 +28,9 @@ bool isAsymmetric8Bit(OperandType type) {
 Status requireRank(const OperandView& view, size_t rank) {
     const size_t actual = rankOf(view);
     if (actual != 0 && actual != rank) {
-        return invalidArgument(view.name() + " has rank " + std::to_string(actual) + ", not " +
-                               std::to_string(rank));
+        return breaking(Rule::OPERAND_RANK,
+                        invalidArgument(view.name() + " has rank " + std::to_string(actual) +
+                                        ", not " + std::to_string(rank)));
     }
     return {};
 }
@@ -35,8 +38,9 @@ Status requireRank(const OperandView& view, size_t rank) {
 Status requireRankAtMost(const OperandView& view, size_t rank) {
     const size_t actual = rankOf(view);
     if (actual > rank) {
-        return invalidArgument(view.name() + " has rank " + std::to_string(actual) + ", above " +
-                               std::to_string(rank));
+        return breaking(Rule::OPERAND_RANK,
+                        invalidArgument(view.name() + " has rank " + std::to_string(actual) +
+                                        ", above " + std::to_string(rank)));
     }
     return {};
 }
@@ -44,16 +48,19 @@ Status requireRankAtMost(const OperandView& view, size_t rank) {
 Status requireSameQuantization(const OperandView& a, const OperandView& b) {
     if (!a.omitted() && !b.omitted() && isAsymmetric8Bit(a.operand->type) &&
         (a.operand->scale != b.operand->scale || a.operand->zeroPoint != b.operand->zeroPoint)) {
-        return invalidArgument(b.name() + " must have the scale and zero point of " + a.name());
+        return breaking(
+                Rule::QUANTIZATION,
+                invalidArgument(b.name() + " must have the scale and zero point of " + a.name()));
     }
     return {};
 }
 
 Status requireQuantization(const OperandView& view, float scale, int32_t zeroPoint) {
     if (view.operand->scale != scale || view.operand->zeroPoint != zeroPoint) {
-        return invalidArgument(view.name() + " must have scale 1/" +
-                               std::to_string(std::lround(1.0F / scale)) + " and zero point " +
-                               std::to_string(zeroPoint));
+        return breaking(Rule::QUANTIZATION,
+                        invalidArgument(view.name() + " must have scale 1/" +
+                                        std::to_string(std::lround(1.0F / scale)) +
+                                        " and zero point " + std::to_string(zeroPoint)));
     }
     return {};
 }
@@ -77,8 +84,10 @@ Status requireBiasScale(const OperandView& input, const OperandView& filter,
     const double product = static_cast<double>(input.operand->scale) * filter.operand->scale;
     const double scale = bias.operand->scale;
     if (std::abs(product - scale) > kTolerance * std::min(product, scale)) {
-        return invalidArgument("the scale of " + bias.name() + " is not the product of those of " +
-                               input.name() + " and " + filter.name());
+        return breaking(
+                Rule::QUANTIZATION,
+                invalidArgument("the scale of " + bias.name() + " is not the product of those of " +
+                                input.name() + " and " + filter.name()));
     }
     return {};
 }
@@ -92,14 +101,16 @@ Status requireCoarserOutput(const OperationView& view, const OperandView& input,
     if (output.operand->scale > input.operand->scale * filter.operand->scale) {
         return {};
     }
-    return invalidArgument("before HAL 1.2 the scale of " + output.name() +
-                           " is above the product of those of " + input.name() + " and " +
-                           filter.name());
+    return breaking(Rule::QUANTIZATION,
+                    invalidArgument("before HAL 1.2 the scale of " + output.name() +
+                                    " is above the product of those of " + input.name() + " and " +
+                                    filter.name()));
 }
 
 Status requireZeroPointZero(const OperationView& view, const OperandView& input) {
     if (view.version() < HalVersion::V1_2 && input.operand->zeroPoint != 0) {
-        return invalidArgument("before HAL 1.2 the zero point of " + input.name() + " is 0");
+        return breaking(Rule::QUANTIZATION, invalidArgument("before HAL 1.2 the zero point of " +
+                                                            input.name() + " is 0"));
     }
     return {};
 }
@@ -107,9 +118,9 @@ Status requireZeroPointZero(const OperationView& view, const OperandView& input)
 Status requireChannelDim(const OperandView& filter, uint32_t channelDim) {
     const auto* parameters = std::get_if<SymmPerChannelQuantParams>(&filter.operand->extraParams);
     if (parameters != nullptr && parameters->channelDim != channelDim) {
-        return invalidArgument(filter.name() + " has channelDim " +
-                               std::to_string(parameters->channelDim) + ", not " +
-                               std::to_string(channelDim));
+        return breaking(Rule::QUANTIZATION, invalidArgument(filter.name() + " has channelDim " +
+                                                            std::to_string(parameters->channelDim) +
+                                                            ", not " + std::to_string(channelDim)));
     }
     return {};
 }

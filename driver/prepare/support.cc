@@ -27,15 +27,15 @@ Status checkSizes(const engine::Graph& graph, const Budget& memory) {
             }
             const Result<size_t> bytes = type.byteSize();
             if (!bytes.ok()) {
-                return bytes.status().withContext(node.label);
+                return failureOf(node, bytes.status());
             }
             if (const Status admitted = memory.admits(*bytes); !admitted.ok()) {
-                return admitted.withContext(node.label + ": its output " + type.toString());
+                return failureOf(node, admitted.withContext("its output " + type.toString()));
             }
         }
         for (const engine::NestedGraph* nested : engine::nestedGraphs(node)) {
             if (const Status sizes = checkSizes(*nested->graph, memory); !sizes.ok()) {
-                return sizes.withContext(node.label);
+                return failureOf(node, sizes);
             }
         }
     }
@@ -71,22 +71,27 @@ Status checkPlan(const DeviceState& state, const ModelLowering& lowering,
     if (totalBytes(analyzed.graph) <= memory->limit() / kMargin) {
         return {};
     }
-    return engine::Program::build(std::move(analyzed), state.backendList,
-                                  {.threads = state.threads,
-                                   .memory = memory,
-                                   .checkpoint = lowering.checkpoint()})
-            .status();
+    return breaking(Rule::PREPARATION,
+                    engine::Program::build(std::move(analyzed), state.backendList,
+                                           {.threads = state.threads,
+                                            .memory = memory,
+                                            .checkpoint = lowering.checkpoint()})
+                            .status());
 }
 
 // `graph`: of the lowering's.
 Result<engine::AnalyzedGraph> analyzeGraph(const DeviceState& state, ModelLowering& lowering,
                                            engine::Graph graph) {
-    HALYARD_ASSIGN_OR_RETURN(
-            engine::AnalyzedGraph analyzed,
+    Result<engine::AnalyzedGraph> analyzed =
             engine::analyze(std::move(graph), state.backendList, lowering.copies(),
-                            lowering.checkpoint(), state.placement.rulesFor(lowering.model())));
-    HALYARD_RETURN_IF_ERROR(checkSizes(analyzed.graph, *lowering.constants().budget()));
-    HALYARD_RETURN_IF_ERROR(analyzed.placed());
+                            lowering.checkpoint(), state.placement.rulesFor(lowering.model()));
+    if (!analyzed.ok()) {
+        const bool contradicts = analyzed.status().code() == StatusCode::INVALID_ARGUMENT;
+        return breaking(contradicts ? Rule::SHAPES : Rule::FORM, analyzed.status());
+    }
+    HALYARD_RETURN_IF_ERROR(
+            breaking(Rule::MEMORY, checkSizes(analyzed->graph, *lowering.constants().budget())));
+    HALYARD_RETURN_IF_ERROR(breaking(Rule::NO_BACKEND, analyzed->placed()));
     return analyzed;
 }
 
@@ -126,23 +131,62 @@ size_t nestedNodes(const engine::Graph& graph, size_t limit) {
     return count;
 }
 
+// What is noted of operations that are refused, where anyone asks.
+class Refusals {
+  public:
+    explicit Refusals(Verdicts* verdicts) : mVerdicts(verdicts) {}
+
+    bool has(size_t operation) const { return mVerdicts != nullptr && mVerdicts->has(operation); }
+    void add(size_t operation, const Status& failure) const {
+        if (mVerdicts != nullptr) {
+            mVerdicts->add(operation, failure);
+        }
+    }
+    // Of an operation that prepares alone.
+    void addContradiction(size_t operation, const Status& failure) const {
+        if (mVerdicts != nullptr) {
+            mVerdicts->add(operation,
+                           breaking(Rule::CONTRADICTION,
+                                    unsupported("it contradicts what is before it: " +
+                                                mVerdicts->reasonOf(operation, failure))));
+        }
+    }
+    void addNotExamined(size_t operation, const std::string& why) const {
+        add(operation, breaking(Rule::NOT_EXAMINED, unsupported("it was not looked at: " + why)));
+    }
+
+  private:
+    Verdicts* mVerdicts;
+};
+
 // The operations that prepare alone, by ascending index.
-Result<std::vector<size_t>> findSupported(const DeviceState& state, ModelLowering& lowering) {
+Result<std::vector<size_t>> findSupported(const DeviceState& state, ModelLowering& lowering,
+                                          const Refusals& refusals) {
     size_t allowance = 2 * engine::kMaxNestedNodes;
     std::vector<size_t> supported;
     for (size_t i = 0; i < lowering.model().main.operations.size(); ++i) {
         HALYARD_RETURN_IF_ERROR(checkTime(lowering));
+        if (refusals.has(i)) {
+            continue;
+        }
         Result<engine::Graph> graph = lowering.operation(i);
         if (!graph.ok()) {
+            HALYARD_RETURN_IF_ERROR(checkTime(lowering));
+            refusals.add(i, breaking(Rule::FORM, graph.status()));
             continue;
         }
         const size_t nested = nestedNodes(*graph, allowance);
         if (nested > allowance) {
+            refusals.addNotExamined(i, "the graphs inside have too many nodes");
             continue;
         }
         allowance -= nested;
-        if (checkGraph(state, lowering, std::move(graph)).ok()) {
+        const Status prepares = checkGraph(state, lowering, std::move(graph));
+        HALYARD_RETURN_IF_ERROR(checkTime(lowering));
+        if (prepares.ok()) {
             supported.push_back(i);
+        } else {
+            refusals.add(i, prepares);
         }
     }
     HALYARD_RETURN_IF_ERROR(checkTime(lowering));
@@ -152,28 +196,32 @@ Result<std::vector<size_t>> findSupported(const DeviceState& state, ModelLowerin
 // Leaves out operations that the ones before contradict: in shapes, in the memory that they take.
 // Each of them prepares alone.
 Status leaveOutContradictions(const DeviceState& state, ModelLowering& lowering,
-                              std::vector<size_t>& operations) {
+                              const Refusals& refusals, std::vector<size_t>& operations) {
     constexpr size_t kMostContradictions = 4;
     const auto prepares = [&](size_t count) {
         const std::vector<size_t> first(operations.begin(),
                                         operations.begin() + static_cast<std::ptrdiff_t>(count));
-        return checkGraph(state, lowering, lowering.operations(first)).ok();
+        return checkGraph(state, lowering, lowering.operations(first));
     };
     size_t good = std::min<size_t>(operations.size(), 1);  // so many prepare
     size_t step = operations.size() - good;                // that may be added at once
     size_t found = 0;
     while (good < operations.size()) {
         step = std::min(step, operations.size() - good);
-        const bool together = prepares(good + step);
+        const Status together = prepares(good + step);
         HALYARD_RETURN_IF_ERROR(checkTime(lowering));
-        if (together) {
+        if (together.ok()) {
             good += step;
             step *= 2;
         } else if (step > 1) {
             step /= 2;
         } else if (found++ < kMostContradictions) {
+            refusals.addContradiction(operations[good], together);
             operations.erase(operations.begin() + static_cast<std::ptrdiff_t>(good));
         } else {
+            for (size_t i = good; i < operations.size(); ++i) {
+                refusals.addNotExamined(operations[i], "too many before it contradict each other");
+            }
             operations.resize(good);
         }
     }
@@ -191,25 +239,28 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
             graph.ok() ? analyzeGraph(state, lowering, std::move(*graph)) : graph.status();
     HALYARD_RETURN_IF_ERROR(checkpoint.check("while the model was analysed"));
     if (analyzed.status().code() == StatusCode::INVALID_ARGUMENT) {
-        return unsupported(std::string(analyzed.status().message()));
+        return analyzed.status().withCode(StatusCode::UNSUPPORTED);
     }
     return analyzed;
 }
 
 Result<std::vector<bool>> supportedOperations(const DeviceState& state, const Client& client,
                                               const Model& model, PoolUses pools,
-                                              const Checkpoint& checkpoint) {
+                                              const Checkpoint& checkpoint, Verdicts* verdicts) {
     HALYARD_RETURN_IF_ERROR(checkpoint.check("before the model was looked at"));
     const Constants constants(model, std::move(pools), client.account().memory);
     ModelLowering lowering(model, constants, state.options.unsupportedOperations, checkpoint);
     const size_t count = model.main.operations.size();
-    const bool whole = checkWhole(state, lowering).ok();
+    const bool known = verdicts != nullptr && !verdicts->empty();
+    const bool whole = !known && checkWhole(state, lowering).ok();
     HALYARD_RETURN_IF_ERROR(checkTime(lowering));
     if (whole) {
         return std::vector<bool>(count, true);
     }
-    HALYARD_ASSIGN_OR_RETURN(std::vector<size_t> operations, findSupported(state, lowering));
-    HALYARD_RETURN_IF_ERROR(leaveOutContradictions(state, lowering, operations));
+    const Refusals refusals(verdicts);
+    HALYARD_ASSIGN_OR_RETURN(std::vector<size_t> operations,
+                             findSupported(state, lowering, refusals));
+    HALYARD_RETURN_IF_ERROR(leaveOutContradictions(state, lowering, refusals, operations));
     std::vector<bool> supported(count, false);
     if (operations.size() < count) {
         for (const size_t operation : operations) {

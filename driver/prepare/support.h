@@ -10,6 +10,7 @@
 
 #include "driver/device_state.h"
 #include "driver/model/model.h"
+#include "driver/model/verdicts.h"
 #include "driver/ops/constants.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
@@ -40,8 +41,13 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
 // over, and of contradictions the first few are found; what is left then is not supported. A
 // constant is copied once for all the operations that read it. The checkpoint is polled between
 // operations and while one is looked at; what it says is the answer then, in place of the flags.
+//
+// `verdicts`: null, or where one is added for each operation that is to blame. What it has already
+// is refused without another look: the model may be invalid in the signatures of these, and of no
+// others.
 Result<std::vector<bool>> supportedOperations(const DeviceState& state, const Client& client,
                                               const Model& model, PoolUses pools,
-                                              const Checkpoint& checkpoint = {});
+                                              const Checkpoint& checkpoint = {},
+                                              Verdicts* verdicts = nullptr);
 
 }  // namespace halyard::driver

@@ -169,7 +169,7 @@ def test_folders_go_there_and_back(device: VirtualDevice, tmp_path: Path) -> Non
 def test_the_services_options_reach_it(device: VirtualDevice) -> None:
     done = halyard(device, *SMALL, "-u", "SOFTMAX", "-n", "some")
     assert done.returncode == 1
-    assert "operation 6 (SOFTMAX) is turned off by option -u" in done.stdout
+    assert "operation 6 (SOFTMAX): turned off by option -u" in done.stdout
     done = halyard(device, *SMALL, "-d", DUMPS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1_output0.dump" in device.shell(f"ls '{DUMPS}'").stdout

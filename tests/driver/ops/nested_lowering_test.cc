@@ -174,7 +174,7 @@ TEST(NestedLowering, RefusesWhatAnOptionTurnsOffAtAnyDepth) {
     EXPECT_EQ(status.code(), StatusCode::UNSUPPORTED);
     EXPECT_EQ(status.message(),
               "operation 0 (IF): subgraph 0: operation 0 (IF): subgraph 1: operation 0 (IF): "
-              "subgraph 2: operation 0 (RELU) is turned off by option -u");
+              "subgraph 2: operation 0 (RELU): turned off by option -u");
     EXPECT_EQ(run.operation(0).status().message(), status.message());
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/model/verdicts.h"
 #include "driver/ops/operation.h"
 #include "tests/driver/device_fixture.h"
 #include "tests/driver/model_builder.h"
@@ -309,6 +310,24 @@ void damage(Random& random, Model& model, std::vector<uint8_t>& values) {
     }
 }
 
+// Asking for verdicts changes no answer. Of a valid model each operation that is not supported has
+// one, unless the model is refused as a whole.
+void expectVerdicts(const Device& device, const Model& model, HalVersion version,
+                    const Result<std::vector<bool>>& supported) {
+    Verdicts verdicts(model);
+    const Result<std::vector<bool>> told =
+            device.supportedOperations(model, version, nullptr, &verdicts);
+    EXPECT_EQ(told.status().toString(), supported.status().toString());
+    if (!told.ok() || !supported.ok()) {
+        return;
+    }
+    EXPECT_EQ(*told, *supported);
+    for (size_t i = 0; !verdicts.empty() && i < told->size(); ++i) {
+        EXPECT_NE((*told)[i], verdicts.has(i)) << i;
+    }
+    EXPECT_TRUE(!verdicts.empty() || allOf(*told) || noneOf(*told));
+}
+
 TEST(Support, IsDeniedToDamagedModelsWithoutHarm) {
     const std::unique_ptr<Device> device = makeDevice();
     const uint32_t seed = std::random_device()();
@@ -326,6 +345,7 @@ TEST(Support, IsDeniedToDamagedModelsWithoutHarm) {
         const Result<std::vector<bool>> supported = device->supportedOperations(model, version);
         const Status prepared = device->prepare(model, version, {}).status();
         const bool promised = supported.ok() && std::ranges::count(*supported, false) == 0;
+        expectVerdicts(*device, model, version, supported);
         EXPECT_EQ(promised, prepared.ok()) << "round " << round << ": " << prepared.toString()
                                            << " after " << supported.status().toString();
         rejected += prepared.ok() ? 0 : 1;
