@@ -15,6 +15,7 @@
 #include "harness/device/runner/cache_directory.h"
 #include "harness/device/runner/node_profile.h"
 #include "harness/device/runner/placement_report.h"
+#include "harness/device/runner/verdict_report.h"
 
 namespace halyard::runner {
 
@@ -178,6 +179,19 @@ std::string refusedOperations(const driver::Model& model, const pb::CaseResult& 
     return text;
 }
 
+// With the verdicts, where the driver is in this process.
+Result<std::vector<bool>> askForSupport(const Target& target, const driver::Model& model,
+                                        pb::CaseResult& result) {
+    if (target.driver == nullptr) {
+        return target.device->supportedOperations(model);
+    }
+    driver::Verdicts verdicts(model);
+    Result<std::vector<bool>> supported =
+            target.driver->supportedOperations(model, target.device->version(), nullptr, &verdicts);
+    reportVerdicts(std::move(verdicts), result);
+    return supported;
+}
+
 std::string nameOf(const pb::Example& example, int index) {
     return example.name().empty() ? "example " + std::to_string(index) : example.name();
 }
@@ -271,6 +285,9 @@ std::shared_ptr<driver::IPreparedModel> prepareModel(const Target& target,
             // HIDL itself has no words for a reason.
             outcome.message += refusedOperations(model, result);
         }
+        if (target.driver != nullptr) {
+            reportPreparation(model, prepared.status(), result);
+        }
         fail(result, pb::STAGE_PREPARE, outcome);
         return nullptr;
     }
@@ -330,7 +347,7 @@ void runCase(const Target& target, const pb::TestCase& testCase, const pb::RunOp
     // Every client asks for them; they have no place in the result, but must be readable.
     const Status capable = target.device->capabilities().status();
     const Result<std::vector<bool>> supported =
-            capable.ok() ? target.device->supportedOperations(*model) : capable;
+            capable.ok() ? askForSupport(target, *model, result) : capable;
     if (!supported.ok()) {
         return fail(result, pb::STAGE_SUPPORT, outcomeOf(target, supported.status()));
     }
