@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 namespace halyard {
 namespace {
@@ -39,6 +40,8 @@ std::string withoutControls(std::string_view line) {
 std::atomic<LogSink> logSink = &writeToStderr;
 std::atomic<LogLevel> logThreshold = LogLevel::INFO;
 
+thread_local const LogTarget* scopedTarget = nullptr;
+
 }  // namespace
 
 void setLogSink(LogSink sink) {
@@ -50,12 +53,28 @@ void setLogThreshold(LogLevel level) {
 }
 
 bool logEnabled(LogLevel level) {
-    return level >= logThreshold.load(std::memory_order_relaxed);
+    return level >= (scopedTarget != nullptr ? scopedTarget->threshold
+                                             : logThreshold.load(std::memory_order_relaxed));
+}
+
+LogScope::LogScope(const LogTarget* target) : mOuter(std::exchange(scopedTarget, target)) {}
+
+LogScope::~LogScope() {
+    scopedTarget = mOuter;
+}
+
+const LogTarget* LogScope::current() {
+    return scopedTarget;
 }
 
 void log(LogLevel level, std::string_view line) {
-    if (logEnabled(level)) {
+    if (!logEnabled(level)) {
+        return;
+    }
+    if (scopedTarget == nullptr) {
         logSink.load()(level, withoutControls(line));
+    } else if (scopedTarget->write != nullptr) {
+        scopedTarget->write(scopedTarget->context, level, withoutControls(line));
     }
 }
 

@@ -12,10 +12,12 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "engine/base/futex.h"
 #include "engine/base/log.h"
 #include "engine/base/loop_units.h"
+#include "engine/base/worker_set.h"
 
 namespace halyard {
 namespace {
@@ -101,6 +103,7 @@ struct ThreadPool::State {
         const void* body = nullptr;
         int64_t tiles = 0;
         int64_t tilesPerUnit = 1;
+        const LogTarget* lines = nullptr;  // where the holder's go
         UnitShares shares;
     };
 
@@ -118,6 +121,7 @@ struct ThreadPool::State {
     std::atomic<const void*> body = nullptr;
     std::atomic<int64_t> tiles = 0;
     std::atomic<int64_t> tilesPerUnit = 1;
+    std::atomic<const LogTarget*> lines = nullptr;
     std::atomic<bool> spins = false;
     std::atomic<uint64_t> leftOut = 0;  // a WorkerSet's bits
 
@@ -140,7 +144,8 @@ struct ThreadPool::State {
     std::chrono::nanoseconds lacked = {};  // in this lease before
 
     size_t threads = 1;
-    std::unique_ptr<Worker[]> workers;  // [0]: whoever holds the lease
+    std::unique_ptr<Worker[]> workers;  // [0]: whoever holds the lease; null with an executor
+    std::unique_ptr<LoopExecutor> executor;
 
     static void* serve(void* argument);
     uint64_t awaitSignal(Worker& worker, uint64_t seen);
@@ -155,6 +160,7 @@ struct ThreadPool::State {
     void keepWorkersApart();
     void findLate();
     Phase open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units);
+    Status runOnExecutor(ThreadLease::Loop loop, int64_t count, int64_t unit);
     void awaitAll(const Phase& now);
 };
 
@@ -223,6 +229,7 @@ std::optional<ThreadPool::State::Phase> ThreadPool::State::phaseOf(uint64_t numb
     now.body = body.load(std::memory_order_acquire);
     now.tiles = tiles.load(std::memory_order_acquire);
     now.tilesPerUnit = tilesPerUnit.load(std::memory_order_acquire);
+    now.lines = lines.load(std::memory_order_acquire);
     now.shares.leftOut = WorkerSet(leftOut.load(std::memory_order_acquire));
     if (signal.load(std::memory_order_relaxed) >> 1 != (number << 1 | kOpen >> 1)) {
         return std::nullopt;
@@ -247,6 +254,7 @@ Units ThreadPool::State::unitsOf(size_t worker, uint64_t packed, const Phase& no
 void ThreadPool::State::help(size_t self, uint64_t number) {
     if (const std::optional<Phase> now = phaseOf(number);
         now.has_value() && !now->shares.leftOut.has(self)) {
+        const LogScope scope(now->lines);
         work(self, *now);
     }
 }
@@ -425,11 +433,13 @@ ThreadPool::State::Phase ThreadPool::State::open(ThreadLease::Loop loop, int64_t
             .body = loop.body,
             .tiles = count,
             .tilesPerUnit = unit,
+            .lines = LogScope::current(),
             .shares = {.units = static_cast<size_t>(units), .threads = threads, .leftOut = out}};
     call.store(next.call, std::memory_order_release);
     body.store(next.body, std::memory_order_release);
     tiles.store(next.tiles, std::memory_order_release);
     tilesPerUnit.store(next.tilesPerUnit, std::memory_order_release);
+    lines.store(next.lines, std::memory_order_release);
     leftOut.store(out.bits(), std::memory_order_release);
     signal.exchange(phase << kSignalBits | kOpen | kLeased, std::memory_order_seq_cst);
     for (size_t i = 1; i < threads; ++i) {
@@ -439,6 +449,33 @@ ThreadPool::State::Phase ThreadPool::State::open(ThreadLease::Loop loop, int64_t
         }
     }
     return next;
+}
+
+// Each task's thread is a worker of this pool as long as the task lasts: a loop inside the body
+// then knows that it is one.
+Status ThreadPool::State::runOnExecutor(ThreadLease::Loop loop, int64_t count, int64_t unit) {
+    struct Own {
+        const State* pool;
+        ThreadLease::Loop loop;
+    };
+    const Own own = {.pool = this, .loop = loop};
+    inPhase = true;
+    Status status = halyard::runOnExecutor(
+            *executor,
+            {.call =
+                     [](const void* wrapped, int64_t begin, int64_t end, size_t worker) {
+                         const Own& owned = *static_cast<const Own*>(wrapped);
+                         const void* const outerPool = std::exchange(workerOf, owned.pool);
+                         const size_t outerIndex = std::exchange(workerIndex, worker);
+                         Status done = owned.loop.call(owned.loop.body, begin, end, worker);
+                         workerOf = outerPool;
+                         workerIndex = outerIndex;
+                         return done;
+                     },
+             .body = &own},
+            count, unit);
+    inPhase = false;
+    return status;
 }
 
 // Ends the phase, when all units are done.
@@ -489,7 +526,15 @@ ThreadPool::ThreadPool(size_t threads, std::optional<LateWorkers> late)
     }
 }
 
+ThreadPool::ThreadPool(std::unique_ptr<LoopExecutor> executor) : mState(std::make_unique<State>()) {
+    mState->threads = std::clamp(executor->threads(), size_t{1}, WorkerSet::kMost);
+    mState->executor = std::move(executor);
+}
+
 ThreadPool::~ThreadPool() {
+    if (mState->executor != nullptr) {
+        return;
+    }
     mState->signal.store(State::kStop, std::memory_order_seq_cst);
     for (size_t i = 1; i < mState->threads; ++i) {
         State::Worker& worker = mState->workers[i];
@@ -565,6 +610,9 @@ size_t ThreadLease::worker() const {
 Status ThreadLease::run(Loop loop, int64_t tiles, int64_t grain) {
     ThreadPool::State& state = *mState;
     const int64_t unit = std::max({grain, int64_t{1}, (tiles - 1) / kMostUnits + 1});
+    if (state.executor != nullptr) {
+        return state.runOnExecutor(loop, tiles, unit);
+    }
     const ThreadPool::State::Phase now = state.open(loop, tiles, unit, (tiles - 1) / unit + 1);
     state.work(0, now);
     state.awaitAll(now);

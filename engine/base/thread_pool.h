@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "engine/base/late_workers.h"
+#include "engine/base/loop_executor.h"
 #include "engine/base/status.h"
 
 namespace halyard {
@@ -27,6 +28,8 @@ class ThreadPool {
     // Workers that are late are left out of phases where `late` is given, else all may come to
     // each.
     explicit ThreadPool(size_t threads, std::optional<LateWorkers> late = std::nullopt);
+    // Without threads of its own: every phase is the executor's, which is one thread at least.
+    explicit ThreadPool(std::unique_ptr<LoopExecutor> executor);
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;
     ThreadPool& operator=(const ThreadPool&) = delete;
@@ -40,8 +43,8 @@ class ThreadPool {
 };
 
 // The right to use a pool's threads, for one execution or run of steps. Belongs to the thread that
-// took it, which is worker 0 of every phase; nothing but the bodies of its phases may use it
-// elsewhere. Nothing here allocates, but for the message of a failure.
+// took it, which is worker 0 of every phase unless an executor runs them; nothing but the bodies of
+// its phases may use it elsewhere. Nothing here allocates, but for the message of a failure.
 //
 // The workers wake in the lease's first phase that is large enough to share, look out for the next
 // one for some hundred microseconds and then sleep on a futex, at once when the lease ends. They do
@@ -95,10 +98,7 @@ class ThreadLease {
 
   private:
     // A body without its type. `body` may point to something const.
-    struct Loop {
-        Status (*call)(const void* body, int64_t begin, int64_t end, size_t worker);
-        const void* body;
-    };
+    using Loop = LoopBody;
 
     template <typename Callable>
     static Status call(const void* body, int64_t begin, int64_t end, size_t worker) {

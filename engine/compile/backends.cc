@@ -10,10 +10,13 @@
 
 #include "engine/backends/cpu/cpu_acc.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
-#include "engine/backends/gpu/gpu_acc.h"
 #include "engine/backends/loaded/loaded_backend.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/log.h"
+
+#ifndef HALYARD_WITHOUT_GPU
+#include "engine/backends/gpu/gpu_acc.h"
+#endif
 
 namespace halyard::engine {
 namespace {
@@ -23,25 +26,29 @@ using Options = std::span<const BackendOption>;
 struct BackendRow {
     std::string_view name;
     // UNAVAILABLE: not on this machine.
-    Result<std::unique_ptr<const Backend>> (*open)(Options options);
+    Result<std::unique_ptr<const Backend>> (*open)(Options options, const ProcessRights& rights);
     std::string_view options;  // that it takes, with commas between; empty: none
 };
 
 constexpr std::string_view kLastResort = "CpuRef";
 
-Result<std::unique_ptr<const Backend>> openCpuRef(Options /*options*/) {
+Result<std::unique_ptr<const Backend>> openCpuRef(Options /*options*/,
+                                                  const ProcessRights& /*rights*/) {
     return makeCpuRef();
 }
 
-Result<std::unique_ptr<const Backend>> openCpuAcc(Options options) {
+Result<std::unique_ptr<const Backend>> openCpuAcc(Options options, const ProcessRights& rights) {
+    const cpu::Tiles tiles = rights.asksForTiles ? cpu::Tiles::ASK : cpu::Tiles::LEAVE;
     if (options.empty()) {
-        return makeCpuAcc();
+        return makeCpuAcc(cpu::bestInstructionSet(tiles),
+                          rights.asksForTiles ? "" : cpu::withheldInstructionSet());
     }
     HALYARD_ASSIGN_OR_RETURN(const cpu::InstructionSet set,
-                             cpu::parseInstructionSet(options.front().value));
+                             cpu::parseInstructionSet(options.front().value, tiles));
     return makeCpuAcc(set);
 }
 
+#ifndef HALYARD_WITHOUT_GPU
 // Which of the words it is, in their order.
 Result<size_t> wordOf(const BackendOption& option, std::span<const std::string_view> words) {
     const auto found = std::ranges::find(words, option.value);
@@ -95,25 +102,32 @@ Status take(const BackendOption& option, GpuSettings& settings) {
     return {};
 }
 
-Result<std::unique_ptr<const Backend>> openGpuAcc(Options options) {
+Result<std::unique_ptr<const Backend>> openGpuAcc(Options options, const ProcessRights& rights) {
     GpuSettings settings;
+    settings.compilesApart = rights.startsProcesses;
     for (const BackendOption& option : options) {
         HALYARD_RETURN_IF_ERROR(take(option, settings));
+    }
+    if (settings.compilesApart && !rights.startsProcesses) {
+        return invalidArgument("GpuAcc's compiler=apart takes processes, which may not be started");
     }
     if (settings.tuning.mode == gpu::TuningMode::UPDATE && settings.tuning.file.empty()) {
         return invalidArgument("GpuAcc's tuning-mode=update needs a tuning-file");
     }
     return makeGpuAcc(settings);
 }
+#endif
 
 constexpr std::array kBackends = {
         BackendRow{.name = kLastResort, .open = openCpuRef, .options = ""},
         BackendRow{.name = "CpuAcc", .open = openCpuAcc, .options = "features"},
+#ifndef HALYARD_WITHOUT_GPU
         BackendRow{.name = "GpuAcc",
                    .open = openGpuAcc,
                    .options =
                            "compiler,cuda,device,kind,library,profiling,series,tuning-file,tuning-"
                            "level,tuning-mode"},
+#endif
 };
 
 bool isAmong(std::string_view list, std::string_view name) {
@@ -200,7 +214,7 @@ std::vector<std::string_view> knownBackends() {
 }
 
 Result<OwnedBackends> openBackends(std::span<const BackendChoice> choices,
-                                   const std::string& directory) {
+                                   const std::string& directory, const ProcessRights& rights) {
     HALYARD_ASSIGN_OR_RETURN(OwnedBackends libraries, openLibraries(directory));
     HALYARD_ASSIGN_OR_RETURN(const std::vector<BackendChoice> wanted, withLastResort(choices));
     OwnedBackends backends;
@@ -218,7 +232,7 @@ Result<OwnedBackends> openBackends(std::span<const BackendChoice> choices,
             return unknown(choice.name, libraries);
         }
         HALYARD_RETURN_IF_ERROR(checkOptions(choice, row->options));
-        Result<std::unique_ptr<const Backend>> backend = row->open(choice.options);
+        Result<std::unique_ptr<const Backend>> backend = row->open(choice.options, rights);
         if (backend.status().code() == StatusCode::UNAVAILABLE) {
             log(LogLevel::WARNING, "backend " + choice.name + " is not used: " +
                                            std::string(backend.status().message()));

@@ -212,6 +212,9 @@ class Backend {
     virtual bool readsInMemory(const Graph& /*graph*/, NodeId /*node*/, size_t /*input*/) const {
         return false;
     }
+    // Kernels that it would have, were it allowed to ask the process for more, and what that is, in
+    // a sentence for people; empty: none.
+    virtual std::string_view withheld() const { return {}; }
     // What it can't do without once the process's system calls are filtered.
     virtual ProcessNeeds needs() const { return {}; }
 };

@@ -47,6 +47,7 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     result.deviceTime = {};
     result.copies = 0;
     result.copiedBytes = 0;
+    result.bindingBytes = 0;
     result.arenaBytes = 0;
     result.deviceArenaBytes = 0;
     result.deviceTableBytes = 0;
@@ -71,6 +72,7 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     context.deviceTime = {};
     context.copies = 0;
     context.copiedBytes = 0;
+    context.bindingBytes = 0;
     Status status = mState->run.run(inputs, mState->outputs, true, context, result.outputs);
     // Nothing is at work when a run ends, however it does.
     const Status finished = context.queues.finish();
@@ -79,6 +81,7 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     result.deviceTime = context.deviceTime;
     result.copies = context.copies;
     result.copiedBytes = context.copiedBytes;
+    result.bindingBytes = context.bindingBytes;
     result.arenaBytes = mState->run.arenaBytes();
     result.deviceArenaBytes = mState->run.deviceArenaBytes();
     result.deviceTableBytes = mState->run.deviceTableBytes();

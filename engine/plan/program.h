@@ -56,6 +56,7 @@ struct ExecutionReport {
     std::chrono::nanoseconds deviceTime{0};
     size_t copies = 0;            // between the host's memory and that of devices
     uint64_t copiedBytes = 0;     // by them
+    uint64_t bindingBytes = 0;    // of inputs and outputs that were not used where they lie
     size_t arenaBytes = 0;        // of the outermost graph
     size_t deviceArenaBytes = 0;  // the same on devices
     size_t deviceTableBytes = 0;  // held there for the shapes of this run

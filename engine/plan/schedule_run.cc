@@ -178,6 +178,7 @@ Status ScheduleRun::bindInput(size_t index) {
     }
     HALYARD_ASSIGN_OR_RETURN(slot.data,
                              bufferBytes(slot.own, slot.bytes, "the copy of a graph input"));
+    mContext->bindingBytes += mOutermost ? slot.bytes : 0;
     return copyInChunks(slot.data, input.bytes.data(), slot.bytes, mContext->checkpoint,
                         "while a graph input was copied");
 }
@@ -480,6 +481,7 @@ Status ScheduleRun::copyOutputs() {
     // graph inputs that go to an output at risk are saved.
     const auto copy = [&](std::byte* to, size_t i) {
         const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
+        mContext->bindingBytes += mOutermost ? slot.bytes : 0;
         return copyInChunks(to, slot.data, slot.bytes, mContext->checkpoint, kCopyingOutputs);
     };
     const auto saved = [&](size_t i) {
@@ -515,6 +517,7 @@ Status ScheduleRun::copyOutputs() {
         if (slot.inCallersMemory) {
             HALYARD_ASSIGN_OR_RETURN(source, saved(i));
         }
+        mContext->bindingBytes += mOutermost ? slot.bytes : 0;
         HALYARD_RETURN_IF_ERROR(
                 copyInChunks(target, source, slot.bytes, mContext->checkpoint, kCopyingOutputs));
     }
@@ -526,6 +529,7 @@ Status ScheduleRun::run(std::span<const InputBinding> inputs, std::span<const Ru
     mInputs = inputs;
     mOutputs = outputs;
     mContext = &context;
+    mOutermost = outermost;
     HALYARD_RETURN_IF_ERROR(checkInputs(mSchedule, inputs, mInputShapes));
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const ShapedPlan> plan,
                              mSchedule.planFor(mInputShapes, context.checkpoint));

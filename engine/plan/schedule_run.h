@@ -38,6 +38,7 @@ struct RunContext {
     std::chrono::nanoseconds deviceTime{0};
     size_t copies = 0;  // between the host's memory and a device's
     uint64_t copiedBytes = 0;
+    uint64_t bindingBytes = 0;  // of the caller's inputs and outputs that were not used in place
 };
 
 class ScheduleRun {
@@ -152,6 +153,7 @@ class ScheduleRun {
     std::vector<StepState> mSteps;
     // For outputs that lie in caller's memory at risk, while the others are brought there.
     std::vector<ReusedBuffer> mSavedOutputs;
+    bool mOutermost = false;  // inputs and outputs are the caller's
     std::vector<uint8_t> mOverlaps;
     OverlapFinder mOverlapFinder;
     ReusedBuffer mArena;

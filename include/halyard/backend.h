@@ -5,9 +5,8 @@
  *
  * The library is asked about graphs of one node each, compiles pieces of the nodes it said it
  * supports, finishes them, makes each ready for one set of input shapes, makes a state for each
- * execution, and runs it. A graph comes as the bytes
- * that engine/graph/serialization.h describes, with the constants in them; they last for the call
- * only. Tensors are dense and row-major.
+ * execution, and runs it. A graph comes as the bytes that docs/backends.md describes, with the
+ * constants in them; they last for the call only. Tensors are dense and row-major.
  *
  * All functions may be called from several threads at once, also with the same objects. None may
  * end the process or let an exception out. Numbers and shapes that the library gives are checked;
@@ -18,40 +17,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "halyard/types.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Changes whenever anything here does. */
+/* Changes whenever anything here does. Functions that return int32_t return a halyard_status, up to
+ * HALYARD_FAILED; a message is empty on entry. */
 #define HALYARD_BACKEND_ABI_VERSION 3u
-
-#define HALYARD_MAX_RANK 16
-#define HALYARD_MESSAGE_SIZE 256
-
-/* What functions return. */
-enum {
-    HALYARD_OK = 0,
-    HALYARD_UNSUPPORTED = 1,
-    HALYARD_INVALID_ARGUMENT = 2,   /* values with which a node can't be run */
-    HALYARD_RESOURCE_EXHAUSTED = 3, /* no memory */
-    HALYARD_STOPPED = 4,            /* should_stop() said so */
-    HALYARD_FAILED = 5
-};
-
-/* Why something went wrong, for people: text that ends with a zero. Empty on entry. */
-typedef struct halyard_message {
-    char text[HALYARD_MESSAGE_SIZE];
-} halyard_message;
 
 typedef struct halyard_bytes {
     const uint8_t* data; /* at a multiple of 64 */
     size_t size;
 } halyard_bytes;
-
-typedef struct halyard_shape {
-    int32_t rank; /* -1: an input that was left out */
-    int32_t extents[HALYARD_MAX_RANK];
-} halyard_shape;
 
 typedef struct halyard_tensor {
     void* data;  /* of an input: read only. Aligned to the element; null if it was left out */

@@ -21,9 +21,10 @@ constexpr int kPackingVersion = 3;
 
 class CpuAcc : public Backend {
   public:
-    explicit CpuAcc(InstructionSet set) : mSet(set) {}
+    CpuAcc(InstructionSet set, std::string_view withheld) : mSet(set), mWithheld(withheld) {}
 
     std::string_view name() const override { return "CpuAcc"; }
+    std::string_view withheld() const override { return mWithheld; }
     std::string identity() const override {
         return "CpuAcc packing " + std::to_string(kPackingVersion) + " " +
                std::string(cpu::toString(mSet));
@@ -68,6 +69,7 @@ class CpuAcc : public Backend {
     }
 
     const InstructionSet mSet;
+    const std::string mWithheld;
 };
 
 }  // namespace
@@ -76,8 +78,8 @@ std::unique_ptr<const Backend> makeCpuAcc() {
     return makeCpuAcc(cpu::bestInstructionSet());
 }
 
-std::unique_ptr<const Backend> makeCpuAcc(InstructionSet set) {
-    return std::make_unique<CpuAcc>(set);
+std::unique_ptr<const Backend> makeCpuAcc(InstructionSet set, std::string_view withheld) {
+    return std::make_unique<CpuAcc>(set, withheld);
 }
 
 }  // namespace halyard::engine

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/plan/backend.h"
@@ -13,6 +14,7 @@ namespace halyard::engine {
 // packed beforehand. It takes the nodes that it has tuned kernels for.
 std::unique_ptr<const Backend> makeCpuAcc();
 // With kernels of this instruction set and no better; one of availableInstructionSets().
-std::unique_ptr<const Backend> makeCpuAcc(cpu::InstructionSet set);
+// `withheld`: what Backend::withheld() says.
+std::unique_ptr<const Backend> makeCpuAcc(cpu::InstructionSet set, std::string_view withheld = {});
 
 }  // namespace halyard::engine

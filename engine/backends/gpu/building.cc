@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "engine/backends/gpu/fusion.h"
+#include "engine/base/log.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -67,6 +68,8 @@ class Builders {
         }
     }
     const Status& status() const { return mStatus; }
+    // Where those of the thread that asked go.
+    const LogTarget* lines() const { return mLines; }
 
   private:
     Wanted* next() {
@@ -93,13 +96,16 @@ class Builders {
     Programs& mPrograms;
     const Blobs& mBlobs;
     const Checkpoint& mCheckpoint;
+    const LogTarget* const mLines = LogScope::current();
     std::mutex mMutex;
     size_t mNext = 0;
     Status mStatus;
 };
 
 void* buildOnAThread(void* builders) {
-    static_cast<Builders*>(builders)->build();
+    auto& own = *static_cast<Builders*>(builders);
+    const LogScope scope(own.lines());
+    own.build();
     return nullptr;
 }
 

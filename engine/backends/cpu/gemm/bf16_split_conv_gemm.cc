@@ -136,7 +136,8 @@ struct PackedBf16SplitConvGemm {
                           .count = channels.count,
                           .apart = filter.depth(),
                           .depth = filter.depth()},
-                         parts, bestInstructionSet(), at + kTileColumns * sizeof(float));
+                         parts, bestInstructionSet(Tiles::LEAVE),
+                         at + kTileColumns * sizeof(float));
             at += splitPanelBytes(filter.paddedDepth(), parts);
         }
         return {};

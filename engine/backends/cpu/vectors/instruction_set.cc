@@ -38,6 +38,9 @@ constexpr std::array kNames = {
         Row{InstructionSet::NEON_I8MM, "neoni8mm"},
 };
 
+constexpr std::string_view kNoTiles =
+        "avx512amx takes a permission of the whole process, which may not be asked for";
+
 // Those that need nobody's permission.
 std::vector<InstructionSet> detect() {
     std::vector<InstructionSet> sets = {InstructionSet::PORTABLE};
@@ -71,10 +74,23 @@ std::vector<InstructionSet> detect() {
     return sets;
 }
 
-const std::vector<InstructionSet>& withoutTiles() {
-    // Never destroyed: threads that prepare models may outlive main().
-    static const auto* const sets = new std::vector<InstructionSet>(detect());
-    return *sets;
+// Nothing that has to be destroyed: threads that prepare models may outlive main(), and a library
+// that is unloaded leaves no block on the heap.
+class KeptSets {
+  public:
+    explicit KeptSets(const std::vector<InstructionSet>& sets) : mCount(sets.size()) {
+        std::ranges::copy(sets, mSets.begin());
+    }
+    std::span<const InstructionSet> all() const { return std::span(mSets).first(mCount); }
+
+  private:
+    std::array<InstructionSet, kNames.size()> mSets = {};
+    size_t mCount;
+};
+
+std::span<const InstructionSet> withoutTiles() {
+    static const KeptSets sets(detect());
+    return sets.all();
 }
 
 bool processorHasTiles() {
@@ -111,15 +127,18 @@ std::string_view toString(InstructionSet set) {
     return row == kNames.end() ? "unknown" : row->second;
 }
 
-Result<InstructionSet> parseInstructionSet(std::string_view name) {
+Result<InstructionSet> parseInstructionSet(std::string_view name, Tiles tiles) {
     // Whoever wants none is not to ask for tiles.
-    const std::vector<InstructionSet>& plain = withoutTiles();
+    const std::span<const InstructionSet> plain = withoutTiles();
     const auto found = std::ranges::find(plain, name, [](auto set) { return toString(set); });
     if (found != plain.end()) {
         return *found;
     }
+    if (tiles == Tiles::LEAVE && name == toString(InstructionSet::AVX512_AMX)) {
+        return invalidArgument(std::string(kNoTiles));
+    }
     std::string available;
-    for (const InstructionSet set : availableInstructionSets()) {
+    for (const InstructionSet set : tiles == Tiles::ASK ? availableInstructionSets() : plain) {
         if (toString(set) == name) {
             return set;
         }
@@ -130,13 +149,20 @@ Result<InstructionSet> parseInstructionSet(std::string_view name) {
 }
 
 std::span<const InstructionSet> availableInstructionSets() {
-    static const auto* const available = new std::vector<InstructionSet>(
-            withTiles(withoutTiles(), processorHasTiles(), askForTiles));
-    return *available;
+    static const KeptSets available(withTiles({withoutTiles().begin(), withoutTiles().end()},
+                                              processorHasTiles(), askForTiles));
+    return available.all();
+}
+
+std::string_view withheldInstructionSet() {
+    return processorHasTiles() && withoutTiles().back() == InstructionSet::AVX512_VNNI
+                   ? kNoTiles
+                   : std::string_view();
 }
 
 bool isAvailable(InstructionSet set) {
-    const std::span<const InstructionSet> available = availableInstructionSets();
+    const std::span<const InstructionSet> available =
+            set == InstructionSet::AVX512_AMX ? availableInstructionSets() : withoutTiles();
     return std::ranges::find(available, set) != available.end();
 }
 
@@ -154,8 +180,8 @@ std::vector<InstructionSet> withTiles(std::vector<InstructionSet> sets, bool pro
     return sets;
 }
 
-InstructionSet bestInstructionSet() {
-    return availableInstructionSets().back();
+InstructionSet bestInstructionSet(Tiles tiles) {
+    return tiles == Tiles::ASK ? availableInstructionSets().back() : withoutTiles().back();
 }
 
 }  // namespace halyard::engine::cpu
