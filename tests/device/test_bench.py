@@ -62,7 +62,8 @@ def test_two_services_take_turns(device: VirtualDevice, tmp_path: Path) -> None:
     path = tmp_path / "pair.json"
     done = halyard(
         device,
-        *(*ONE, "--runs", "6", "--json", str(path)),
+        *("bench", "pair", "small_classifier", "--size", "16", "--width", "0.35"),
+        *("--runs", "6", "--json", str(path)),
         *("--a", "backends=CpuRef", "--b", "backends=CpuAcc"),
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -123,7 +123,7 @@ def test_exits_with_1_where_ours_is_slower_by_more(
         for name, content in (("a", once()), ("b", once(factor, seed=1)))
     ]
     words = [] if fail_above is None else ["--fail-above", fail_above]
-    done = invoke("--compare", *files, *words)
+    done = invoke("compare", *files, *words)
     assert done.exit_code == code, done.output
     assert ("PROBLEM" in done.output) == (code == 1)
     if code == 0:
@@ -318,7 +318,7 @@ def test_a_file_that_is_no_benchmark_is_refused(
 def test_comparing_what_is_no_benchmark_is_a_wrong_command(tmp_path: Path, content: str) -> None:
     other = tmp_path / "other.json"
     other.write_text(content)
-    done = invoke("--compare", write(tmp_path / "a.json", once()), str(other))
+    done = invoke("compare", write(tmp_path / "a.json", once()), str(other))
     assert done.exit_code == 2
     assert f"{other}: " in " ".join(done.output.split())
 
@@ -332,7 +332,7 @@ def test_times_that_are_none_are_refused_by_the_models_name(tmp_path: Path) -> N
 def test_comparing_what_has_nothing_in_common_is_a_wrong_command(tmp_path: Path) -> None:
     other = document(result(engine(rounds()), model="mobilenet_v1"))
     files = [write(tmp_path / "a", once()), write(tmp_path / "b", other)]
-    done = invoke("--compare", *files)
+    done = invoke("compare", *files)
     assert done.exit_code == 2
     assert "there is nothing to compare" in done.output
 
@@ -344,7 +344,7 @@ def test_comparing_what_has_nothing_in_common_is_a_wrong_command(tmp_path: Path)
         (["--fail-above", "many"], "'many' is no percentage"),
         (["--fail-above", "-5%"], "is not between"),
         (["--baseline", "/nowhere"], "does not exist"),
-        (["--compare", "/nowhere", "/nowhere"], "does not exist"),
+        (["compare", "/nowhere", "/nowhere"], "does not exist"),
     ],
 )
 def test_wrong_commands(words: Sequence[str], message: str) -> None:

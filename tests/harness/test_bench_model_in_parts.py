@@ -172,7 +172,7 @@ def test_the_profile_has_a_row_for_each_part_of_the_hosts(tmp_path: Path) -> Non
 
 
 def test_two_take_turns_on_a_model_in_parts(tmp_path: Path) -> None:
-    words = (str(file_of(tmp_path)), "--a", "backends=CpuRef", "--b", "backends=CpuAcc")
+    words = ("pair", str(file_of(tmp_path)), "--a", "backends=CpuRef", "--b", "backends=CpuAcc")
     document, done = document_of(tmp_path, *words)
     [pair] = document.pairs
     for side in (pair.a, pair.b):

@@ -282,7 +282,7 @@ def test_what_another_run_wrote_can_be_kept(tmp_path: Path) -> None:
     whole.write_bytes(records.encode(usual()))
     folder = tmp_path / "results"
     folder.mkdir()
-    done = invoke("--show", whole, "--standing", folder)
+    done = invoke("show", whole, "--standing", folder)
     assert done.exit_code == 0, done.output
     [path] = folder.iterdir()
     assert path.name in done.output
@@ -308,8 +308,11 @@ def test_a_run_keeps_its_standing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (["--standing", "/nowhere"], "does not exist"),
         (["--standing", "{}", "--burn", "1"], "--standing is for what is measured without --burn"),
         (["--standing", "{}", "--device", "vm"], "--standing is for this machine"),
-        (["--standing", "{}", "--a", "threads=1", "--b", "threads=2"], "--standing does not go"),
-        (["--standing", "{}", "--compare", "{}/file", "{}/file"], "--standing is for what is"),
+        (
+            ["pair", "--standing", "{}", "--a", "threads=1", "--b", ""],
+            "No such option '--standing'",
+        ),
+        (["compare", "{}/file", "{}/file", "--standing", "{}"], "No such option '--standing'"),
     ],
 )
 def test_wrong_commands(words: Sequence[str], message: str, tmp_path: Path) -> None:

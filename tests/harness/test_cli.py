@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -28,7 +29,6 @@ from halyard import (
 )
 from halyard.cli import program
 from halyard.cli import run as cli_run
-from halyard.cli import vm as cli_vm
 from halyard.devices import Device, config_of, open_config
 from halyard.engines import halyard as halyard_engine
 from halyard.engines import litert
@@ -149,11 +149,13 @@ def test_the_docs_list_the_commands_and_options_that_there_are() -> None:
     for names, words in commands:
         options = set(re.findall(r"(?<!\w)(--?[a-z]+)", words))
         command = program.cli.commands[names.partition("|")[0]]
-        of_group = cli_vm.vm.commands["start"].params if names == "vm" else []
-        there = {text for each in (*command.params, *of_group) for text in each.opts}
-        assert options <= there, names
-    vm_words = set(re.findall(r"\w+", next(words for names, words in commands if names == "vm")))
-    assert set(cli_vm.vm.commands) <= vm_words
+        below = command.commands.values() if isinstance(command, click.Group) else ()
+        params = [*command.params, *(param for each in below for param in each.params)]
+        assert options <= {text for each in params for text in each.opts}, names
+    for group, command in program.cli.commands.items():
+        if isinstance(command, click.Group):
+            said = " ".join(words for names, words in commands if names == group)
+            assert set(command.commands) <= set(re.findall(r"\w+", said)), group
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,12 @@ def test_the_docs_list_the_commands_and_options_that_there_are() -> None:
     [
         (),
         *((name,) for name in program.cli.commands),
-        *(("vm", name) for name in cli_vm.vm.commands),
+        *(
+            (group, name)
+            for group, command in program.cli.commands.items()
+            if isinstance(command, click.Group)
+            for name in command.commands
+        ),
     ],
     ids=" ".join,
 )

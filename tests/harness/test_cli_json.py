@@ -25,7 +25,7 @@ Invoke = Callable[..., Result]
 
 SMALL = ("--size", "32", "--width", "0.1")
 # What they print is a device's, or a shell's, or nothing.
-WITHOUT = {"completion", "log", "shell", "vm shell"}
+WITHOUT = {"bench compare", "bench show", "completion", "log", "shell", "vm shell"}
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_what_was_moved_is_told(invoke: Invoke, tmp_path: Path) -> None:
 def test_the_demo_tells_its_runs(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a device that is there in name alone."""
     made = demo.Demo(device="x", ok=False, seconds=1.0, exit_code=1, runs=[])
-    monkeypatch.setattr(program, "check_there", lambda _: None)
+    monkeypatch.setattr(demo, "check_there", lambda _: None)
     monkeypatch.setattr(demo, "run", lambda *_: made)
     result = invoke("demo", "--device", "PHONE7", "--json", "-")
     assert result.exit_code == 1

@@ -9,7 +9,8 @@ import click
 import pytest
 
 from halyard import native
-from halyard.cli.bench import bench
+from halyard.cli.bench import pair as bench_pair
+from halyard.cli.bench import run as bench_run
 from halyard.cli.run import run
 from halyard.devices import ServiceOptions
 from halyard.driver_options import DriverOptions
@@ -62,7 +63,7 @@ def test_what_is_said_is_listed(rows: Rows, words: list[str]) -> None:
     }
 
 
-@pytest.mark.parametrize("command", [run, bench], ids=["run", "bench"])
+@pytest.mark.parametrize("command", [run, bench_run, bench_pair], ids=["run", "bench", "pair"])
 def test_a_command_s_letters_mean_what_they_mean_to_the_driver(
     rows: Rows, command: click.Command
 ) -> None:

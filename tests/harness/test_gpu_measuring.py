@@ -103,7 +103,7 @@ def test_bench_profiles_tells_memory_and_shows_it_later(tmp_path: Path) -> None:
     assert result["engines"]["halyard"]["device_memory"]["constant_bytes"] > 0
     assert result["engines"]["halyard"]["share_of_peak"] is None
     assert "Halyard: device memory " in output
-    shown = invoke("bench", "--show", str(path))
+    shown = invoke("bench", "show", str(path))
     assert shown.exit_code == 0
     ratio = result["engines"]["litert"]["ratio"]
     assert ratio == pytest.approx(result["ratio_to_best_peer"])

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from halyard import conditions, records
 from halyard.bench import sustained, timed
+from halyard.bench.timing_options import TimingOptions
 from halyard.cli import run as cli_run
-from halyard.cli.options.timing import Timing
 from halyard.cli.program import cli
 from halyard.conditions import UNKNOWN
 from halyard.engines.served import EngineDied
@@ -169,9 +169,13 @@ def test_parts_are_executed_by_number_alone(monkeypatch: pytest.MonkeyPatch) -> 
     parts = PartitionedModel.__new__(PartitionedModel)
     monkeypatch.setattr(FileSubject, "runnable", cast("RunnableModel", parts))
     subject = FileSubject(Path("model.onnx"))
-    cli_run._check_seconds(subject, Timing(10, 1, 0, 0, 0))
-    for timing in (Timing(1, 1, 2, 0, 0), Timing(1, 1, 0, 2, 0), Timing(1, 1, 0, 0, 2)):
+    cli_run._check_seconds(subject, TimingOptions(10))
+    for timing in (
+        TimingOptions(1, warmup_s=2),
+        TimingOptions(1, least_s=2),
+        TimingOptions(1, most_s=2),
+    ):
         with pytest.raises(ConfigError, match=r"model\.onnx runs in parts"):
             cli_run._check_seconds(subject, timing)
     with pytest.raises(ConfigError, match=r"or --sustained$"):
-        cli_run._check_seconds(subject, Timing(1, 1, 0, 0, 0), 5.0)
+        cli_run._check_seconds(subject, TimingOptions(1, sustained_s=5.0))

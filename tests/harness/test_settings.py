@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from halyard.cli import settings
+from halyard.cli.group import DefaultGroup
 from halyard.cli.program import cli
 from halyard.errors import ConfigError
 
@@ -43,6 +44,25 @@ def start(device: str, memory: int) -> None:
     click.echo(f"{device} {memory}")
 
 
+@program.group(cls=DefaultGroup, default="measure")
+def bench() -> None:
+    pass
+
+
+@bench.command()
+@click.option("--runs", default=50)
+@click.option("--device", default="host")
+def measure(runs: int, device: str) -> None:
+    click.echo(f"{device} {runs}")
+
+
+@bench.command()
+@click.option("--runs", default=50)
+@click.option("--words", default="")
+def pair(runs: int, words: str) -> None:
+    click.echo(f"{runs} {words}")
+
+
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
     def load(text: str) -> settings.Defaults:
@@ -75,6 +95,21 @@ def test_a_command_of_a_command_has_its_own(load: Load) -> None:
     assert output(load("vm:\n  start: {memory: 2048}\n"), "vm", "start") == "vm 2048"
 
 
+def test_what_stands_in_a_group_is_for_its_unnamed_command(load: Load) -> None:
+    defaults = load("bench: {runs: 7, pair: {words: x}}")
+    assert output(defaults, "bench") == output(defaults, "bench", "measure") == "host 7"
+    assert output(defaults, "bench", "pair") == "50 x"
+    named = load("bench: {runs: 7, measure: {runs: 8}}")
+    assert output(named, "bench") == "host 8"
+
+
+def test_all_goes_to_commands_of_commands(load: Load) -> None:
+    defaults = load("all: {runs: 3}\nbench: {pair: {runs: 4}}\n")
+    assert output(defaults, "bench") == "host 3"
+    assert output(defaults, "bench", "pair") == "4"
+    assert output(load("all: {device: right}"), "vm", "start") == "right 1024"
+
+
 def test_all_goes_to_every_command_that_has_the_option(load: Load) -> None:
     defaults = load("run: {device: left}\nall: {device: right, repeat: 3}\n")
     assert "device=left" in output(defaults, "run")
@@ -92,7 +127,7 @@ def test_an_empty_file_changes_nothing(load: Load) -> None:
     [
         ("run:\n  repeet: 3\n", 2, "repeet is not an option of halyard run; did you mean repeat?"),
         ("runn:\n  repeat: 3\n", 1, "runn is not a command of program; did you mean run?"),
-        ("xyz: {}\n", 1, "there are all, run, vm"),
+        ("xyz: {}\n", 1, "there are all, bench, run, vm"),
         ("run:\n  device: vm\n  repeat: many\n", 3, "repeat: 'many' is not a valid integer"),
         ("run:\n  repeat: 101\n", 2, "repeat: 101 is not in the range 1<=x<=100"),
         ("run:\n  mode: fast\n", 2, "mode: 'fast' is not one of 'sync', 'burst'"),
@@ -103,6 +138,7 @@ def test_an_empty_file_changes_nothing(load: Load) -> None:
         ("- run\n", 1, "the file must be a mapping"),
         ("run:\n  repeat: 1\n  repeat: 2\n", 3, "repeat is there twice"),
         ("all:\n  devize: vm\n", 2, "devize is not an option of any command; did you mean device?"),
+        ("bench:\n  rnus: 3\n", 2, "rnus is not a command of bench; did you mean runs?"),
         ("vm:\n  begin: {}\n", 2, "begin is not a command of vm"),
     ],
 )

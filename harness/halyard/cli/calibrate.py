@@ -105,3 +105,6 @@ def calibrate(
         file=str(output) if output is not None else "",
     )
     write_json(json_path, document)
+
+
+COMMANDS = (calibrate,)

@@ -3,18 +3,18 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from halyard import output_file, records
 from halyard.cli.group import examples
 from halyard.cli.options import completions
-from halyard.cli.options.json import json_option
+from halyard.cli.options.filled import filled
+from halyard.cli.options.json import write_json
 from halyard.cli.options.model import ModelChoice, model_options, show_parts
 from halyard.cli.options.reference import print_not_compared, reference_option
-from halyard.cli.options.results import keep, results_option
+from halyard.cli.options.written import FILE, WrittenFiles, written_options
 from halyard.compare import Difference
 from halyard.comparison import choice
 from halyard.comparison.comparison import Comparison, Inputs, Settings, compare_sides
@@ -32,6 +32,110 @@ from halyard.profile import short_name
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 
+_LIMITS = filled(
+    "limits",
+    Limits,
+    click.option(
+        "--max-error", type=click.FloatRange(0), metavar="X", help="Absolute, in real values."
+    ),
+    click.option("--max-steps", type=click.IntRange(0), metavar="N", help="Of quantised outputs."),
+    click.option(
+        "--min-snr",
+        "min_snr_db",
+        type=float,
+        metavar="DB",
+        help="Signal to noise, in decibels.",
+    ),
+    click.option("--min-cosine", type=click.FloatRange(-1, 1), metavar="X"),
+    click.option(
+        "--min-top1",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Of rows whose best class is the same. Without any limit: what sums in another order "
+        "may make of floats, and a step.",
+    ),
+)
+
+_settings_options = filled(
+    "settings",
+    Settings,
+    click.option(
+        "--layers",
+        is_flag=True,
+        help="Compare every tensor, and name the first layer that diverges.",
+    ),
+    click.option(
+        "--isolate",
+        is_flag=True,
+        help="And run each layer alone on B, on the inputs that it has on A: what diverges then "
+        "does so by itself.",
+    ),
+    click.option(
+        "--top-k",
+        "k",
+        default=5,
+        show_default=True,
+        type=click.IntRange(1, 1000),
+        metavar="K",
+    ),
+    _LIMITS,
+)
+
+
+@dataclass(frozen=True)
+class Sought:
+    """The two sides, and what is made of them beside numbers."""
+
+    a: str
+    b: str
+    seeds: int
+    backend_dir: Path | None
+    plot_path: Path | None
+    require_reference: bool
+
+    def __post_init__(self) -> None:
+        if self.plot_path is not None:
+            check_writable(self.plot_path)
+
+    @property
+    def words(self) -> str:
+        return f"{self.a} and {self.b}"
+
+    def chosen(self) -> list[choice.SideChoice]:
+        """ConfigError for what names no side."""
+        folder = str(self.backend_dir) if self.backend_dir is not None else ""
+        return [choice.choose(text, folder) for text in (self.a, self.b)]
+
+
+_sought_options = filled(
+    "sought",
+    Sought,
+    click.argument("a", shell_complete=completions.side),
+    click.argument("b", shell_complete=completions.side),
+    click.option(
+        "--seeds",
+        default=1,
+        show_default=True,
+        type=click.IntRange(1, 1000),
+        metavar="N",
+        help="So many inputs, of the seed and those after it.",
+    ),
+    click.option(
+        "--backend-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Shared libraries whose backends may be named, too (docs/backends.md).",
+    ),
+    click.option(
+        "--plot",
+        "plot_path",
+        type=FILE,
+        metavar="FILE",
+        help="Draw the errors by layer: .svg, .png or .pdf. Takes --layers or --isolate.",
+    ),
+    reference_option,
+)
+
 
 @click.command(
     epilog=examples(
@@ -41,75 +145,12 @@ from halyard.terminal import Terminal
         "halyard compare CpuAcc:features=avx2 CpuAcc --seeds 5 --max-error 0",
     )
 )
-@click.argument("a", shell_complete=completions.side)
-@click.argument("b", shell_complete=completions.side)
+@_sought_options
 @model_options
-@click.option(
-    "--seeds",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1, 1000),
-    metavar="N",
-    help="So many inputs, of the seed and those after it.",
-)
-@click.option(
-    "--layers", is_flag=True, help="Compare every tensor, and name the first layer that diverges."
-)
-@click.option(
-    "--isolate",
-    is_flag=True,
-    help="And run each layer alone on B, on the inputs that it has on A: what diverges then does so"
-    " by itself.",
-)
-@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 1000), metavar="K")
-@click.option(
-    "--max-error", type=click.FloatRange(0), metavar="X", help="Absolute, in real values."
-)
-@click.option("--max-steps", type=click.IntRange(0), metavar="N", help="Of quantised outputs.")
-@click.option("--min-snr", type=float, metavar="DB", help="Signal to noise, in decibels.")
-@click.option("--min-cosine", type=click.FloatRange(-1, 1), metavar="X")
-@click.option(
-    "--min-top1",
-    type=click.FloatRange(0, 1),
-    metavar="SHARE",
-    help="Of rows whose best class is the same. Without any limit: what sums in another order may "
-    "make of floats, and a step.",
-)
-@click.option(
-    "--backend-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Shared libraries whose backends may be named, too (docs/backends.md).",
-)
-@click.option(
-    "--plot",
-    "plot_path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Draw the errors by layer: .svg, .png or .pdf. Takes --layers or --isolate.",
-)
-@json_option
-@reference_option
-@results_option
+@_settings_options
+@written_options()
 def compare(
-    *,
-    a: str,
-    b: str,
-    model: ModelChoice,
-    seeds: int,
-    layers: bool,
-    isolate: bool,
-    top_k: int,
-    max_error: float | None,
-    max_steps: int | None,
-    min_snr: float | None,
-    min_cosine: float | None,
-    min_top1: float | None,
-    backend_dir: Path | None,
-    plot_path: Path | None,
-    json_path: Path | None,
-    require_reference: bool,
-    results_path: Path | None,
+    *, sought: Sought, model: ModelChoice, settings: Settings, written: WrittenFiles
 ) -> None:
     """Runs a model on two sides and tells how far apart they are; A is the reference.
 
@@ -117,50 +158,44 @@ def compare(
     --device with what is wanted of it behind colons (vm, vm:aidl4, SERIAL:instance=NAME,
     vm:backends=CpuRef), litert, litert-reference or onnxruntime, or torch=FILE, a TorchScript file.
     """
-    folder = str(backend_dir) if backend_dir is not None else ""
-    chosen = [choice.choose(text, folder) for text in (a, b)]
-    if plot_path is not None and not (layers or isolate):
+    chosen = sought.chosen()
+    if sought.plot_path is not None and not settings.wants_layers:
         raise ConfigError("--plot draws errors by layer: add --layers or --isolate")
-    for path in (plot_path, json_path):
-        if path is not None:
-            check_writable(path)
     terminal = Terminal()
     subject = model.subject()
-    with terminal.step(f"Building {subject}"):
-        runnable = subject.runnable
-    if isinstance(runnable, PartitionedModel):
-        if (layers or isolate) and runnable.hosts == len(runnable.parts):
-            raise ConfigError(f"--layers and --isolate: {runnable.words}, and NNAPI runs no layer")
-        show_parts(terminal, subject)
-    inputs = _inputs(subject, seeds)
-    limits = Limits(max_error, max_steps, min_snr, min_cosine, min_top1)
+    _build(terminal, subject, settings)
+    inputs = _inputs(subject, sought.seeds)
     with Sides() as sides:
-        with terminal.step(f"Opening {a} and {b}"):
+        with terminal.step(f"Opening {sought.words}"):
             reference, other = (sides.open(each, subject) for each in chosen)
-        with terminal.step(f"Comparing {a} and {b}") as step:
-            found = compare_sides(
-                runnable,
-                reference,
-                other,
-                inputs,
-                Settings(limits, top_k, layers or isolate, isolate),
-            )
+        with terminal.step(f"Comparing {sought.words}") as step:
+            found = compare_sides(subject.runnable, reference, other, inputs, settings)
             step.failed = not found.ok
-            layers_found = found.layers.layers if found.layers else ()
-            step.unsure = len(found.not_compared) == len(layers_found) > 0
+            layers = found.layers.layers if found.layers else ()
+            step.unsure = len(found.not_compared) == len(layers) > 0
             document = record(subject, found)
-            keep(results_path, [document])
+            written.keep([document])
     print_comparison(terminal, found)
-    total = len(found.sets) + len(layers_found)
+    total = len(found.sets) + len(layers)
     print_not_compared(terminal, found.not_compared, total, "comparison")
     terminal.line(verdict_of(found))
-    if plot_path is not None:
-        _plot(f"{subject}: {a} and {b}", found).write(plot_path)
-        terminal.line(f"drawn into {plot_path}")
-    if json_path is not None:
-        output_file.write(json_path, records.encode(document))
-    if not found.ok or (require_reference and found.not_compared):
+    if sought.plot_path is not None:
+        _plot(f"{subject}: {sought.words}", found).write(sought.plot_path)
+        terminal.line(f"drawn into {sought.plot_path}")
+    write_json(written.json_path, document)
+    if not found.ok or (sought.require_reference and found.not_compared):
         sys.exit(1)
+
+
+def _build(terminal: Terminal, subject: Subject | FileSubject, settings: Settings) -> None:
+    """ConfigError where layers are asked for and NNAPI runs none."""
+    with terminal.step(f"Building {subject}"):
+        runnable = subject.runnable
+    if not isinstance(runnable, PartitionedModel):
+        return
+    if settings.wants_layers and runnable.hosts == len(runnable.parts):
+        raise ConfigError(f"--layers and --isolate: {runnable.words}, and NNAPI runs no layer")
+    show_parts(terminal, subject)
 
 
 def _inputs(subject: Subject | FileSubject, seeds: int) -> Sequence[Inputs]:
@@ -193,3 +228,6 @@ def _share(difference: Difference | None) -> float | None:
     if difference is None:
         return None
     return difference.max_abs_error / (difference.largest or 1.0)
+
+
+COMMANDS = (compare,)

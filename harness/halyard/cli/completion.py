@@ -85,3 +85,6 @@ def completion(context: click.Context, shell: str) -> None:
     made = get_completion_class(shell)
     assert made is not None
     click.echo(made(context.find_root().command, {}, PROGRAM, VARIABLE).source())
+
+
+COMMANDS = (completion,)

@@ -3,22 +3,29 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 import click
 
-from halyard.backends import parse as parse_backends
-from halyard.cli.fleet import Several, check_here, parse_targets, run_several
-from halyard.cli.group import INTERRUPTED, examples
+from halyard.cases.case import Case
+from halyard.cli.fleet import Places, Several, run_several
+from halyard.cli.group import examples
 from halyard.cli.options import completions
+from halyard.cli.options.cases import CaseFiles, case_options, pace_options
 from halyard.cli.options.device import METAVAR as DEVICES
-from halyard.cli.options.json import json_option
-from halyard.cli.options.results import keep, results_option
-from halyard.conformance.collection import collect
+from halyard.cli.options.driver import (
+    DriverChoice,
+    backends_option,
+    driver_options,
+    hal_option,
+    instance_option,
+)
+from halyard.cli.options.filled import filled
+from halyard.cli.options.written import WrittenFiles, junit_option, written_options
+from halyard.cli.reporting import conclude, ended_by, write_reports
 from halyard.conformance.console import print_report
 from halyard.conformance.driver import Driver
 from halyard.conformance.expectations import Expectations
@@ -26,17 +33,82 @@ from halyard.conformance.history import History
 from halyard.conformance.outcome import Outcome, Status, outcome_of
 from halyard.conformance.plan import Plan, make_plan, parse_versions
 from halyard.conformance.reports import Report, write_json, write_junit
-from halyard.conformance.run import SECONDS_PER_CASE, RunSettings, run
+from halyard.conformance.run import RunSettings, run
 from halyard.conformance.selection import Selection
-from halyard.devices.config import check_instance
 from halyard.errors import ConfigError, HalyardError
 from halyard.hal_version import METAVAR, NEWEST
-from halyard.output_file import check_writable
 from halyard.progress import Progress
 from halyard.terminal import Terminal
 
-_EXISTING = click.Path(exists=True, path_type=Path)
-_FILE = click.Path(dir_okay=False, path_type=Path)
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which of the cases. ConfigError for words that mean nothing."""
+
+    expression: str
+    operations: str
+    types: str
+    derived: str
+    last_failed: bool
+
+    def __post_init__(self) -> None:
+        _ = self.selection
+
+    @property
+    def selection(self) -> Selection:
+        return Selection.of(self.expression, self.operations, self.types)
+
+
+_chosen_options = filled(
+    "chosen",
+    Chosen,
+    click.option(
+        "--derived",
+        default="all",
+        show_default=True,
+        type=click.Choice(["all", "none"]),
+        help="The cases that the official suite derives from each case.",
+    ),
+    click.option(
+        "-k", "expression", default="", metavar="EXPR", help="By name: 'conv and not relu'."
+    ),
+    click.option(
+        "--operations", default="", metavar="NAMES", help="Cases with any of them: CONV_2D."
+    ),
+    click.option(
+        "--types", default="", metavar="NAMES", help="Cases with any of them: QUANT8_ASYMM."
+    ),
+    click.option("--last-failed", is_flag=True, help="What did not pass last time on the device."),
+)
+
+_fleet_options = filled(
+    "places",
+    Places,
+    click.option(
+        "--device",
+        "name",
+        default="host",
+        show_default=True,
+        metavar=DEVICES,
+        shell_complete=completions.devices,
+        help="Where the driver is; several with commas between: vm:1,vm:2.",
+    ),
+    click.option(
+        "--shard", is_flag=True, help="Divide the cases among the devices. Left out: each runs all."
+    ),
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Of a Dask scheduler: the devices are those of its workers' machines; DEVICE@WORKER "
+        "says whose.",
+    ),
+    click.option(
+        "--dask-plain",
+        is_flag=True,
+        help="Speak with a scheduler and workers of other machines without TLS: who is on the "
+        "network between can run code on both ends.",
+    ),
+)
 
 
 @click.command(
@@ -48,175 +120,107 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
         "halyard conformance --goldens DIR --device vm:1,vm:2 --shard",
     )
 )
-@click.argument("files", nargs=-1, type=_EXISTING, metavar="[FILE]...")
-@click.option(
-    "--device",
-    "name",
-    default="host",
-    show_default=True,
-    metavar=DEVICES,
-    shell_complete=completions.devices,
-    help="Where the driver is; several with commas between: vm:1,vm:2.",
+@case_options()
+@_fleet_options
+@driver_options(
+    hal_option(
+        "HAL versions: each case runs through each that can carry it, or the lowest that can. "
+        f"{NEWEST}",
+        f"{METAVAR}|lowest",
+    ),
+    backends_option("In order of preference.", letter=False),
+    instance_option("Use the service of this name, and start none."),
 )
-@click.option(
-    "--shard", is_flag=True, help="Divide the cases among the devices. Left out: each runs all."
-)
-@click.option(
-    "--dask",
-    metavar="ADDRESS",
-    help="Of a Dask scheduler: the devices are those of its workers' machines; DEVICE@WORKER says "
-    "whose.",
-)
-@click.option(
-    "--dask-plain",
-    is_flag=True,
-    help="Speak with a scheduler and workers of other machines without TLS: who is on the network "
-    "between can run code on both ends.",
-)
-@click.option("--goldens", multiple=True, type=_EXISTING, help="Golden cases: a folder or a file.")
-@click.option("--specs", multiple=True, type=_EXISTING, help="Specs: a folder or a file.")
-@click.option(
-    "--hal",
-    metavar=f"{METAVAR}|lowest",
-    help="HAL versions: each case runs through each that can carry it, or the lowest that can. "
-    f"{NEWEST}",
-)
-@click.option(
-    "--backends",
-    metavar="NAMES",
-    shell_complete=completions.backend_list,
-    help="In order of preference.",
-)
-@click.option(
-    "--derived",
-    default="all",
-    show_default=True,
-    type=click.Choice(["all", "none"]),
-    help="The cases that the official suite derives from each case.",
-)
-@click.option("-k", "expression", default="", metavar="EXPR", help="By name: 'conv and not relu'.")
-@click.option("--operations", default="", metavar="NAMES", help="Cases with any of them: CONV_2D.")
-@click.option("--types", default="", metavar="NAMES", help="Cases with any of them: QUANT8_ASYMM.")
-@click.option("--last-failed", is_flag=True, help="What did not pass last time on the device.")
-@click.option("--jobs", default=0, type=click.IntRange(0, 256), help="Cases at a time.")
-@click.option(
-    "--timeout",
-    default=SECONDS_PER_CASE,
-    show_default=True,
-    type=click.FloatRange(0.001, 3600),
-    help="Seconds after which a case counts as hung.",
-)
-@click.option("--instance", metavar="NAME", help="Use the service of this name, and start none.")
-@json_option
-@click.option("--junit", "junit_path", type=_FILE, metavar="FILE")
-@results_option
+@_chosen_options
+@pace_options("Cases at a time.", "case")
+@written_options(junit_option)
 def conformance(
     *,
-    files: tuple[Path, ...],
-    name: str,
-    shard: bool,
-    dask: str | None,
-    dask_plain: bool,
-    goldens: tuple[Path, ...],
-    specs: tuple[Path, ...],
-    hal: str | None,
-    backends: str | None,
-    derived: str,
-    expression: str,
-    operations: str,
-    types: str,
-    last_failed: bool,
-    jobs: int,
-    timeout: float,
-    instance: str | None,
-    json_path: Path | None,
-    junit_path: Path | None,
-    results_path: Path | None,
+    files: CaseFiles,
+    places: Places,
+    driver: DriverChoice,
+    chosen: Chosen,
+    settings: RunSettings,
+    written: WrittenFiles,
 ) -> None:
     """Runs conformance cases on a device: FILEs, specs (my_op.mod.py) and golden data.
 
     Ends with exit code 0 only if nothing failed.
     """
-    for path in (json_path, junit_path):
-        if path is not None:
-            check_writable(path)
-    targets = parse_targets(name)
+    targets = places.targets()
+    versions = parse_versions(driver.hal)
     configs = [target.config for target in targets]
-    if shard and len(targets) == 1:
-        raise ConfigError("--shard divides cases among several devices: --device vm:1,vm:2")
-    versions = parse_versions(hal)
-    selection = Selection.of(expression, operations, types)
-    known = all(config.kind != "adb" for config in configs)
-    chosen_backends = parse_backends(backends, known=known)
-    if instance is not None:
-        if any(config.kind == "host" for config in configs):
-            raise ConfigError("--instance needs a service, and so a device")
-        if chosen_backends:
-            raise ConfigError("--backends is for a service that is started here, not --instance")
-        check_instance(instance, "--instance")
-    if dask is None:
-        if dask_plain:
-            raise ConfigError("--dask-plain is about --dask ADDRESS, which is not there")
-        check_here(targets)
-    if not (files or goldens or specs):
-        raise ConfigError("name cases: FILEs, --goldens or --specs")
+    backends = driver.backends_on(*configs)
+    driver.check_on(*configs)
+    if driver.instance is not None and backends:
+        raise ConfigError("--backends is for a service that is started here, not --instance")
+    files.check()
     terminal = Terminal()
     problems: list[str] = []
+    cases = _cases(terminal, files, chosen, problems)
+    several = Several(targets, versions, backends, driver.instance, settings, places)
+    if several.are_several:
+        plan = several.plan(cases)
+        if chosen.last_failed:
+            names = frozenset().union(*(History(target.name).failed() for target in targets))
+            plan = _only(plan, names, terminal)
+        run_several(terminal, several, _not_empty(plan), problems, written)
+    else:
+        _run_one(terminal, several, cases, chosen, problems, written)
+
+
+def _cases(
+    terminal: Terminal, files: CaseFiles, chosen: Chosen, problems: list[str]
+) -> Sequence[Case]:
+    """`problems` grows by what can't be read. ConfigError, or HalyardError where that is why, if no
+    case is left."""
     with terminal.step("Reading cases") as step:
-        cases = collect(goldens, specs, derived=derived == "all", rest=files, problems=problems)
-        wanted = selection.of_cases(cases)
+        cases = files.cases(problems, derived=chosen.derived == "all")
+        wanted = chosen.selection.of_cases(cases)
         step.outcome = f"{len(wanted)} of {len(cases)}"
         step.failed = bool(problems)
     for problem in problems:
         terminal.detail(problem)
     if not wanted:
         raise (HalyardError if problems else ConfigError)("no case is left to run")
-    settings = RunSettings(seconds_per_case=timeout, jobs=jobs)
-    if len(targets) > 1 or dask is not None:
-        several = Several(targets, versions, chosen_backends, instance, settings, dask, dask_plain)
-        plan = several.plan(wanted)
-        if last_failed:
-            failed = frozenset().union(*(History(target.name).failed() for target in targets))
-            plan = _only(plan, failed, terminal)
-        if not plan.runs:
-            raise ConfigError("no case is left to run")
-        run_several(terminal, several, plan, shard, problems, json_path, junit_path, results_path)
-        return
-    [config] = configs
-    history = History(name)
+    return wanted
+
+
+def _not_empty(plan: Plan) -> Plan:
+    if not plan.runs:
+        raise ConfigError("no case is left to run")
+    return plan
+
+
+def _run_one(
+    terminal: Terminal,
+    several: Several,
+    cases: Sequence[Case],
+    chosen: Chosen,
+    problems: Sequence[str],
+    written: WrittenFiles,
+) -> None:
+    """On the one device that is named. Exits with 1 unless all is good."""
+    [target] = several.targets
+    history = History(target.name)
     with ExitStack() as stack:
-        with terminal.step(f"Opening {name}") as step:
-            driver = stack.enter_context(
-                Driver.open(
-                    config,
-                    backends=chosen_backends,
-                    instance=instance,
-                    wires=versions.wires,
-                    on_stage=lambda stage, seconds: step.now(f"{stage} {seconds:.1f} s"),
-                )
-            )
-            step.outcome = f"{driver.device.serial}, {driver.targets}"
-        plan = make_plan(wanted, versions, driver.newest)
-        if last_failed:
+        driver = stack.enter_context(several.opening(target).open(terminal))
+        plan = make_plan(cases, several.versions, driver.newest)
+        if chosen.last_failed:
             plan = _only(plan, history.failed(), terminal)
-        if not plan.runs:
-            raise ConfigError("no case is left to run")
-        expectations = Expectations(config.expected_failures)
-        report, error = _run(terminal, driver, plan, expectations, settings)
+        expectations = Expectations(target.config.expected_failures)
+        report, error = _run(terminal, driver, _not_empty(plan), expectations, several.settings)
         report = replace(report, unreadable=problems)
     history.keep(report.outcomes)
-    keep(results_path, [report.record()], name)
+    written.keep([report.record()], target.name)
     print_report(terminal, report)
-    for write, path in ((write_json, json_path), (write_junit, junit_path)):
-        if path is not None:
-            write(path, report)
-            terminal.line(f"report: {path}")
-    if isinstance(error, KeyboardInterrupt):
-        sys.exit(INTERRUPTED)
-    if error is not None:
-        raise error
-    if not report.is_good:
-        sys.exit(1)
+    write_reports(
+        terminal,
+        written,
+        lambda path: write_json(path, report),
+        lambda path: write_junit(path, report),
+    )
+    conclude(error, is_good=report.is_good)
 
 
 def _only(plan: Plan, names: frozenset[str], terminal: Terminal) -> Plan:
@@ -254,7 +258,6 @@ def _run(
                     terminal.detail(line)
         except (HalyardError, KeyboardInterrupt, SystemExit) as caught:
             error = caught
-    ended = str(error).partition("\n")[0] if isinstance(error, HalyardError) else "interrupted"
     report = Report(
         device=driver.device.serial,
         target=driver.targets,
@@ -263,6 +266,9 @@ def _run(
         seconds=time.monotonic() - begin,
         planned=len(plan.runs),
         left_out=len(plan.left_out),
-        ended=ended if error is not None else "",
+        ended=ended_by(error),
     )
     return report, error
+
+
+COMMANDS = (conformance,)

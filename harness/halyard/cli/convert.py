@@ -207,3 +207,6 @@ def _tensor(info: TensorInfo) -> convert_records.Tensor:
         scale=info.scale,
         zero_point=info.zero_point,
     )
+
+
+COMMANDS = (convert_command,)

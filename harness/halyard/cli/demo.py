@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The main job, shown step by step: what `make demo` prints."""
+"""The command demo: the main job, shown step by step, which is what `make demo` prints."""
 
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from halyard import hal_version, native
+import click
+
+from halyard import hal_version, native, zoo
+from halyard.cli.group import examples
+from halyard.cli.options import completions
 from halyard.cli.options.device import open_shown
-from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, config_of
+from halyard.cli.options.json import json_option, write_json
+from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, check_there, config_of
 from halyard.engines import litert
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.reference import Repetitions, reference
+from halyard.errors import ConfigError
 from halyard.measurement import Measurement, measure
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
@@ -177,3 +185,32 @@ def _exact(measurement: Measurement) -> str:
     total = sum(difference.count for difference in differences)
     exact = sum(difference.exact_share * difference.count for difference in differences)
     return f"{100 * exact / total:.2f} %"
+
+
+@click.command(epilog=examples("halyard demo", "halyard demo --device SERIAL --size 224 --width 1"))
+@click.option(
+    "--device",
+    "name",
+    default="vm",
+    show_default=True,
+    metavar="vm|vm-arm64|SERIAL|HOST:PORT|YAML",
+    shell_complete=completions.lasting_device,
+    help="Where: the virtual device, a phone, or a device configuration.",
+)
+@click.option("--size", default=96, show_default=True, help="Of the image, in pixels.")
+@click.option("--width", default=0.35, show_default=True, help="Of the layers, as a factor.")
+@json_option
+def demo(*, name: str, size: int, width: float, json_path: Path | None) -> None:
+    """MobileNetV2 from Python, over adb and binder, through the engine and back."""
+    zoo.check(size, width)
+    config = config_of(name)
+    if config.kind == "host":
+        raise ConfigError("the demo needs a service, and so a device: --device vm, or a phone")
+    check_there(config)
+    document = run(Terminal(), name, size, width)
+    write_json(json_path, document)
+    if not document.ok:
+        sys.exit(1)
+
+
+COMMANDS = (demo,)

@@ -202,3 +202,6 @@ def _deploy(terminal: Terminal, deployment: Deployment, payload: Payload, name: 
     done = f"{_files(changes)} put there" if changes else "nothing to do"
     terminal.line(f"{name}: {payload.instance} runs ({done})")
     return document
+
+
+COMMANDS = (deploy,)

@@ -110,3 +110,6 @@ def _conclude(terminal: Terminal, findings: Sequence[Finding], name: str) -> Non
     terminal.line(f"{name}: {count}; begin with {first.check}: {first.seen}")
     if first.command:
         terminal.command(f"$ {first.command}")
+
+
+COMMANDS = (doctor,)

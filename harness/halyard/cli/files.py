@@ -186,3 +186,6 @@ def log(name: str, tail: int | None, max_output: int) -> None:
         raise HalyardError(f"{name}: no service that halyard started has left a log there")
     lines = printable(text).removesuffix("\n").split("\n")
     click.echo("\n".join(lines[-tail:] if tail else lines))
+
+
+COMMANDS = (push, pull, shell, log)

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from halyard.cases.case import Case
-from halyard.cli.group import INTERRUPTED
-from halyard.cli.options.results import keep
+from halyard.cli.options.written import WrittenFiles
+from halyard.cli.reporting import Opening, conclude, ended_by, write_reports
 from halyard.conformance.console import print_differences, print_report, print_schedule
 from halyard.conformance.fleet import Fleet, Mode, Share, differences
 from halyard.conformance.history import History
@@ -63,6 +61,28 @@ def check_here(targets: Sequence[Target]) -> None:
 
 
 @dataclass(frozen=True)
+class Places:
+    """The devices that a command line names, and how cases are divided among them."""
+
+    name: str
+    shard: bool = False
+    dask: str | None = None
+    dask_plain: bool = False
+
+    def targets(self) -> list[Target]:
+        """ConfigError for what makes no sense, and for phones of this machine that are not
+        there."""
+        targets = parse_targets(self.name)
+        if self.shard and len(targets) == 1:
+            raise ConfigError("--shard divides cases among several devices: --device vm:1,vm:2")
+        if self.dask is None:
+            if self.dask_plain:
+                raise ConfigError("--dask-plain is about --dask ADDRESS, which is not there")
+            check_here(targets)
+        return targets
+
+
+@dataclass(frozen=True)
 class Several:
     """The devices, and how each is to run cases."""
 
@@ -71,8 +91,16 @@ class Several:
     backends: Sequence[str]
     instance: str | None
     settings: RunSettings
-    dask: str | None
-    dask_plain: bool = False
+    places: Places
+
+    @property
+    def are_several(self) -> bool:
+        return len(self.targets) > 1 or self.places.dask is not None
+
+    def opening(self, target: Target) -> Opening:
+        return Opening(
+            target.name, target.config, self.backends, self.instance, self.versions.wires
+        )
 
     def plan(self, cases: Sequence[Case]) -> Plan:
         """The cases that all of the devices can carry: every one of them may have to."""
@@ -92,12 +120,12 @@ class Several:
             )
             for target in self.targets
         ]
-        if self.dask is None:
+        if self.places.dask is None:
             return [DeviceLane(post) for post in posts]
         # Its package is there only where it is wanted.
         from halyard.conformance.dask_lanes import Cluster
 
-        cluster = stack.enter_context(Cluster(self.dask, plain=self.dask_plain))
+        cluster = stack.enter_context(Cluster(self.places.dask, plain=self.places.dask_plain))
         workers = [target.worker for target in self.targets]
         return list(cluster.lanes(posts, workers))
 
@@ -106,24 +134,49 @@ def run_several(
     terminal: Terminal,
     several: Several,
     plan: Plan,
-    shard: bool,
     unreadable: Sequence[str],
-    json_path: Path | None,
-    junit_path: Path | None,
-    results_path: Path | None,
+    written: WrittenFiles,
 ) -> None:
     """Runs the plan, prints and writes what came out. Exits with 1 unless all is good."""
+    shard = several.places.shard
+    begin = time.monotonic()
+    fleet, error = _run(terminal, several, plan)
+    ending = Ending(plan, time.monotonic() - begin, ended_by(error), unreadable)
+    for share in fleet.shares:
+        History(share.name).keep(share.outcomes.values())
+    # Cases that were divided have a document for each device, too: each knows what it ran.
+    for share in fleet.shares:
+        own = replace(ending, seconds=share.busy)
+        written.keep([_report([share], own, of_whole=not shard).record()], share.name)
+    # Of cases that were divided one report; else one for each device.
+    groups = [list(fleet.shares)] if shard else [[share] for share in fleet.shares]
+    reports = [_report(group, ending) for group in groups]
+    for report in reports:
+        print_report(terminal, report)
+    if not shard:
+        print_differences(terminal, differences(fleet.shares))
+    print_schedule(terminal, fleet.shares, ending.seconds)
+    write_reports(
+        terminal,
+        written,
+        lambda path: write_json(path, *reports),
+        lambda path: write_junit(path, *reports),
+    )
+    conclude(error, is_good=all(report.is_good for report in reports))
+
+
+def _run(terminal: Terminal, several: Several, plan: Plan) -> tuple[Fleet, BaseException | None]:
+    """What the devices ran, also where that was ended before its end, and by what it was."""
+    shard = several.places.shard
     mode: Mode = "shard" if shard else "all"
     error: BaseException | None = None
     count = len(plan.runs) * (1 if shard else len(several.targets))
     progress = Progress(terminal, count, Status)
-    begin = time.monotonic()
     with contextlib.ExitStack() as stack:
         fleet = Fleet(several.lanes(stack), mode)
         names = ", ".join(share.name for share in fleet.shares)
-        terminal.line(
-            f"{counted(count, 'case')} on {names}, {'divided' if shard else 'all on each'}"
-        )
+        divided = "divided" if shard else "all on each"
+        terminal.line(f"{counted(count, 'case')} on {names}, {divided}")
         running = fleet.run(plan.runs)
         with progress.shown():
             try:
@@ -137,58 +190,22 @@ def run_several(
             finally:
                 # Each device ends its case, and its service.
                 running.close()
-    seconds = time.monotonic() - begin
-    ended = str(error).partition("\n")[0] if isinstance(error, HalyardError) else "interrupted"
-    ended = ended if error is not None else ""
-    reports = _reports(fleet, plan, mode, seconds, ended, unreadable)
-    for share in fleet.shares:
-        History(share.name).keep(share.outcomes.values())
-    # Cases that were divided have a document for each device, too: each knows what it ran.
-    for share in fleet.shares:
-        report = _report([share], plan, share.busy, ended, unreadable, of_whole=not shard)
-        keep(results_path, [report.record()], share.name)
-    for report in reports:
-        print_report(terminal, report)
-    if not shard:
-        print_differences(terminal, differences(fleet.shares))
-    print_schedule(terminal, fleet.shares, seconds)
-    if json_path is not None:
-        write_json(json_path, *reports)
-        terminal.line(f"report: {json_path}")
-    if junit_path is not None:
-        write_junit(junit_path, *reports)
-        terminal.line(f"report: {junit_path}")
-    if isinstance(error, KeyboardInterrupt):
-        sys.exit(INTERRUPTED)
-    if error is not None:
-        raise error
-    if not all(report.is_good for report in reports):
-        sys.exit(1)
+    return fleet, error
 
 
-def _reports(
-    fleet: Fleet,
-    plan: Plan,
-    mode: Mode,
-    seconds: float,
-    ended: str,
-    unreadable: Sequence[str],
-) -> list[Report]:
-    """Of cases that were divided one; else one for each device."""
-    groups = [list(fleet.shares)] if mode == "shard" else [[share] for share in fleet.shares]
-    return [_report(group, plan, seconds, ended, unreadable) for group in groups]
+@dataclass(frozen=True)
+class Ending:
+    """What the reports of a run have in common. `ended`: why it did not come to its end."""
+
+    plan: Plan
+    seconds: float
+    ended: str
+    unreadable: Sequence[str]
 
 
-def _report(
-    shares: list[Share],
-    plan: Plan,
-    seconds: float,
-    ended: str,
-    unreadable: Sequence[str],
-    *,
-    of_whole: bool = True,
-) -> Report:
+def _report(shares: list[Share], ending: Ending, *, of_whole: bool = True) -> Report:
     """`of_whole`: whether all of the plan was theirs, not just what they ran of it."""
+    plan, ended = ending.plan, ending.ended
     merged = {name: each for share in shares for name, each in share.outcomes.items()}
     outcomes = [merged[planned.name] for planned in plan.runs if planned.name in merged]
     lost = [f"{share.name} was lost: {share.lost}" for share in shares if share.lost]
@@ -199,10 +216,10 @@ def _report(
         target=", ".join(dict.fromkeys(s.place.target for s in shares if s.place.target)),
         driver=", ".join(dict.fromkeys(s.version for s in shares if s.version)),
         outcomes=outcomes,
-        seconds=seconds,
+        seconds=ending.seconds,
         planned=planned,
         left_out=len(plan.left_out),
         ended="" if is_whole else ended or "; ".join(lost),
-        unreadable=unreadable,
+        unreadable=ending.unreadable,
         shares=shares,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from halyard.errors import ConfigError, HalyardError
 from halyard.model.shapes import OpenDimensions
@@ -38,6 +39,28 @@ class Group(click.Group):
         rows = [(name, each.get_short_help_str(1000)) for name, each in found if each is not None]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+class DefaultGroup(Group):
+    """One of whose commands need not be named: what begins with the name of none is `default`'s."""
+
+    def __init__(self, *words: Any, default: str, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {*self.commands, *ctx.help_option_names}
+        # A shell that completes the word behind this one's name may be about to complete either's.
+        if args[0] not in own if args else not ctx.resilient_parsing:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """The commands, and what `default` has."""
+        command = self.commands[self.default]
+        own = command.make_context(self.default, [], parent=ctx, resilient_parsing=True)
+        found = [*super().shell_complete(ctx, incomplete), *command.shell_complete(own, incomplete)]
+        return list({item.value: item for item in found}.values())
 
 
 class Program(Group):

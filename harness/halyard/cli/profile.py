@@ -3,21 +3,28 @@
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from halyard import device_memory, hal_version, machine, output_file, reach, records
-from halyard.backends import parse as parse_backends
+from halyard import device_memory, hal_version, machine, output_file, reach
 from halyard.cli.group import examples
-from halyard.cli.options import completions
 from halyard.cli.options.device import device_option, open_shown
-from halyard.cli.options.json import json_option
+from halyard.cli.options.driver import (
+    DriverChoice,
+    backends_option,
+    driver_options,
+    hal_option,
+    instance_option,
+    threads_option,
+)
+from halyard.cli.options.filled import filled
+from halyard.cli.options.json import write_json
 from halyard.cli.options.model import ModelChoice, model_options, show_parts
-from halyard.cli.options.results import keep, results_option
+from halyard.cli.options.written import FILE, WrittenFiles, written_options
 from halyard.devices import ServiceOptions, config_of
-from halyard.devices.config import DeviceConfig, check_instance
+from halyard.devices.config import DeviceConfig
 from halyard.driver_options import DriverOptions
 from halyard.durations import microseconds
 from halyard.errors import ConfigError
@@ -29,8 +36,98 @@ from halyard.profiling import flame
 from halyard.profiling.capture import MOST_EXECUTIONS, Capture, Profiled, capture
 from halyard.terminal import Terminal
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
 _WARMUP = 3
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How often the model executes. ConfigError for more than a driver traces."""
+
+    runs: int
+    warmup: int
+
+    def __post_init__(self) -> None:
+        if self.runs + self.warmup > MOST_EXECUTIONS:
+            raise ConfigError(
+                f"--runs and --warmup are {self.runs + self.warmup} together, and a driver traces "
+                f"no more than {MOST_EXECUTIONS}"
+            )
+
+
+def _what_is_left(context: click.Context, option: click.Parameter, warmup: int) -> int:
+    """Of the executions, where --warmup is not said. --runs is processed before it."""
+    source = context.get_parameter_source(str(option.name))
+    runs = context.params.get("runs")
+    if source is not click.core.ParameterSource.DEFAULT or runs is None:
+        return warmup
+    return min(warmup, MOST_EXECUTIONS - int(runs))
+
+
+_repeat_options = filled(
+    "repeats",
+    Repeats,
+    click.option(
+        "--runs",
+        default=20,
+        show_default=True,
+        is_eager=True,
+        type=click.IntRange(1, MOST_EXECUTIONS),
+    ),
+    click.option(
+        "--warmup",
+        default=_WARMUP,
+        show_default=f"{_WARMUP}, or what --runs leaves of {MOST_EXECUTIONS}",
+        type=click.IntRange(0, MOST_EXECUTIONS),
+        callback=_what_is_left,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Drawings:
+    """Files of what was profiled. ConfigError where one can't be written."""
+
+    trace_path: Path | None
+    flame_path: Path | None
+    folded_path: Path | None
+
+    def __post_init__(self) -> None:
+        for path in (self.trace_path, self.flame_path, self.folded_path):
+            if path is not None:
+                check_writable(path)
+
+    def write(self, terminal: Terminal, found: Capture, name: str) -> None:
+        """`name` is the model's."""
+        for path, content in (
+            (self.trace_path, found.trace),
+            (self.flame_path, lambda: flame.svg(name, found.nodes).encode()),
+            (self.folded_path, lambda: flame.folded(name, found.nodes).encode()),
+        ):
+            if path is not None:
+                output_file.write(path, content())
+                terminal.line(f"written: {path}")
+
+
+_drawing_options = filled(
+    "drawings",
+    Drawings,
+    click.option(
+        "--trace",
+        "trace_path",
+        type=FILE,
+        metavar="FILE",
+        help="For ui.perfetto.dev: calls, the driver's and the engine's slices as NNAPI names "
+        "them, and the processors' frequency and load.",
+    ),
+    click.option("--flame", "flame_path", type=FILE, metavar="FILE", help="A flame graph, as SVG."),
+    click.option(
+        "--folded",
+        "folded_path",
+        type=FILE,
+        metavar="FILE",
+        help="The stacks of it, as flamegraph.pl and speedscope.app read them.",
+    ),
+)
 
 
 @click.command(
@@ -42,121 +139,72 @@ _WARMUP = 3
 )
 @model_options
 @device_option
-@click.option("--hal", metavar=hal_version.METAVAR_OF_ONE, help="One HAL version.")
-@click.option(
-    "-c",
-    "--backends",
-    metavar="NAMES",
-    shell_complete=completions.backend_list,
-    help="In order of preference.",
+@driver_options(
+    hal_option("One HAL version.", hal_version.METAVAR_OF_ONE),
+    backends_option("In order of preference."),
+    threads_option(),
+    instance_option(
+        "Use the service that is registered under this name: its calls are timed, its nodes only "
+        "if it is Halyard's."
+    ),
 )
-@click.option("--threads", type=click.IntRange(0, 64), default=0, help="0: one per core.")
-@click.option("--runs", default=20, show_default=True, type=click.IntRange(1, MOST_EXECUTIONS))
-@click.option(
-    "--warmup",
-    default=_WARMUP,
-    show_default=f"{_WARMUP}, or what --runs leaves of {MOST_EXECUTIONS}",
-    type=click.IntRange(0, MOST_EXECUTIONS),
-)
-@click.option(
-    "--instance",
-    metavar="NAME",
-    help="Use the service that is registered under this name: its calls are timed, its nodes only "
-    "if it is Halyard's.",
-)
-@click.option(
-    "--trace",
-    "trace_path",
-    type=_FILE,
-    metavar="FILE",
-    help="For ui.perfetto.dev: calls, the driver's and the engine's slices as NNAPI names them, and"
-    " the processors' frequency and load.",
-)
-@click.option("--flame", "flame_path", type=_FILE, metavar="FILE", help="A flame graph, as SVG.")
-@click.option(
-    "--folded",
-    "folded_path",
-    type=_FILE,
-    metavar="FILE",
-    help="The stacks of it, as flamegraph.pl and speedscope.app read them.",
-)
-@json_option
-@results_option
+@_repeat_options
+@_drawing_options
+@written_options()
 def profile(
     *,
     model: ModelChoice,
     name: str,
-    hal: str | None,
-    backends: str | None,
-    threads: int,
-    runs: int,
-    warmup: int,
-    instance: str | None,
-    trace_path: Path | None,
-    flame_path: Path | None,
-    folded_path: Path | None,
-    json_path: Path | None,
-    results_path: Path | None,
+    driver: DriverChoice,
+    repeats: Repeats,
+    drawings: Drawings,
+    written: WrittenFiles,
 ) -> None:
     """Times each node of a model on a device."""
     config = config_of(name)
-    choice = hal_version.one_version(hal)
-    source = click.get_current_context().get_parameter_source("warmup")
-    if source is click.core.ParameterSource.DEFAULT:
-        warmup = min(warmup, MOST_EXECUTIONS - runs)
-    if runs + warmup > MOST_EXECUTIONS:
-        raise ConfigError(
-            f"--runs and --warmup are {runs + warmup} together, and a driver traces no more than "
-            f"{MOST_EXECUTIONS}"
-        )
-    if instance is not None:
-        check_instance(instance, "--instance")
-        if config.kind == "host":
-            raise ConfigError("--instance needs a service, and so a device: --device vm")
-        if backends is not None or threads:
-            raise ConfigError("--backends and --threads are for a service that is started here")
-    asked = parse_backends(backends, known=config.kind != "adb")
-    for path in (trace_path, flame_path, folded_path, json_path):
-        if path is not None:
-            check_writable(path)
-    how = Profiled(
-        count=runs,
-        warmup=warmup,
-        hal=choice,
-        instance=instance or "",
-        driver=DriverOptions(asked, threads),
-        service=ServiceOptions(
-            program=config.service.program,
-            instance=config.service.instance,
-            backends=asked,
-            threads=threads or None,
-        ),
-    )
+    choice = hal_version.one_version(driver.hal)
+    driver.check_on(config)
+    if driver.instance is not None and (driver.backends is not None or driver.threads):
+        raise ConfigError("--backends and --threads are for a service that is started here")
+    how = _profiled(config, driver, choice, repeats)
     terminal = Terminal()
     subject = model.subject()
     with open_shown(terminal, name, config) as device:
         with terminal.step(f"Building {subject}"):
             reach.carrying(choice, subject.runnable)
         show_parts(terminal, subject)
-        how = replace(how, hal=reach.reached(choice, device, subject.runnable, instance or ""))
-        peak = _peak(terminal, config, threads)
+        how = replace(how, hal=reach.reached(choice, device, subject.runnable, how.instance))
+        peak = _peak(terminal, config, driver.threads)
         with terminal.step(f"Profiling on {device.serial}") as step:
             found = capture(device, subject, how, peak)
             step.failed = bool(found.problems)
-            keep(results_path, [found.record()], name)
+            written.keep([found.record()], name)
     _print(terminal, found)
-    model_name = subject.runnable.name
-    for path, content in (
-        (trace_path, found.trace),
-        (flame_path, lambda: flame.svg(model_name, found.nodes).encode()),
-        (folded_path, lambda: flame.folded(model_name, found.nodes).encode()),
-        (json_path, lambda: records.encode(found.record())),
-    ):
-        if path is not None:
-            output_file.write(path, content())
-            terminal.line(f"written: {path}")
+    drawings.write(terminal, found, subject.runnable.name)
+    if written.json_path is not None:
+        write_json(written.json_path, found.record())
+        terminal.line(f"written: {written.json_path}")
     if found.problems:
         sys.exit(1)
+
+
+def _profiled(
+    config: DeviceConfig, driver: DriverChoice, hal: hal_version.Choice, repeats: Repeats
+) -> Profiled:
+    backends = driver.backends_on(config)
+    return Profiled(
+        count=repeats.runs,
+        warmup=repeats.warmup,
+        hal=hal,
+        instance=driver.instance or "",
+        driver=DriverOptions(backends, driver.threads),
+        service=ServiceOptions(
+            program=config.service.program,
+            instance=config.service.instance,
+            backends=backends,
+            threads=driver.threads or None,
+        ),
+    )
 
 
 def _peak(terminal: Terminal, config: DeviceConfig, threads: int) -> Peak | None:
@@ -216,3 +264,6 @@ def _print(terminal: Terminal, found: Capture) -> None:
         terminal.line(f"note: {note}")
     for problem in record.problems:
         terminal.line(f"PROBLEM  {problem}")
+
+
+COMMANDS = (profile,)

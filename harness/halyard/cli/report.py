@@ -145,3 +145,6 @@ def _since(text: str | None) -> str:
     # Without a time zone it is UTC, as all times of the file are.
     aware = found.replace(tzinfo=datetime.UTC) if found.tzinfo is None else found
     return aware.astimezone(datetime.UTC).isoformat(timespec="seconds")
+
+
+COMMANDS = (report,)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command run: a model of the zoo, or of a file, on a device."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,40 +14,42 @@ from pathlib import Path
 import click
 
 from halyard import hal_version, machine, operations, output_file, reach, records
-from halyard.backends import parse as parse_backends
-from halyard.bench import baseline as baselines
-from halyard.bench import csv_file, timed
+from halyard.bench import csv_file
+from halyard.bench.timing_options import TimingOptions
 from halyard.cli.group import examples
-from halyard.cli.options import completions
 from halyard.cli.options.device import check_lasting, device_option, open_shown
+from halyard.cli.options.driver import (
+    DriverChoice,
+    backends_option,
+    driver_options,
+    fast_math_option,
+    hal_option,
+    instance_option,
+    mode_option,
+    threads_option,
+)
+from halyard.cli.options.filled import filled
 from halyard.cli.options.inputs import output_option
-from halyard.cli.options.json import json_option
 from halyard.cli.options.model import ModelChoice, model_options, show_parts
 from halyard.cli.options.reference import print_not_compared, reference_option
-from halyard.cli.options.results import keep, results_option
-from halyard.cli.options.timing import (
-    Timing,
-    baseline_options,
-    check_baseline,
-    cooling_options,
-    sustained_option,
-    timing_options,
-)
+from halyard.cli.options.timing import Baseline, baseline_options, timing_options
+from halyard.cli.options.written import WrittenFiles, csv_option, written_options
 from halyard.cli.run_series import Series, Targets
-from halyard.conditions import Gate
-from halyard.devices import ServiceOptions, config_of
-from halyard.devices.config import check_instance
+from halyard.devices import Device, ServiceOptions, config_of
+from halyard.devices.config import DeviceConfig, check_instance
 from halyard.driver_options import GPU_PROFILING, DriverOptions
 from halyard.engines.output_files import write_inputs, write_outputs
 from halyard.errors import ConfigError
+from halyard.machine import Peak
 from halyard.measurement import Measurement
 from halyard.model.partitioned import PartitionedModel
-from halyard.output_file import check_writable
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Run
 from halyard.runner import EXECUTION_MODES, Target
 from halyard.subject import DynamicSubject, FileSubject, Subject
 from halyard.terminal import Terminal
+
+AnyModel = Subject | FileSubject | DynamicSubject
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class HalChoice:
     chosen: hal_version.Choice
     required: bool
 
-    def check(self, subject: Subject | FileSubject | DynamicSubject) -> None:
+    def check(self, subject: AnyModel) -> None:
         """ConfigError for what can be told before a large model is built: the version that a model
         of the zoo needs is that of a small one of its kind."""
         if self.chosen.versions and isinstance(subject, Subject):
@@ -89,6 +93,122 @@ def parse_hal(text: str | None) -> HalChoice:
     return HalChoice(chosen, required=".." not in chosen.text and chosen.text != "all")
 
 
+@dataclass(frozen=True)
+class ServiceChoice:
+    """What a service is started with; the defaults say nothing. ConfigError for what makes no
+    sense."""
+
+    service_name: str | None = None
+    unsupported: str | None = None
+    dump_folder: str | None = None
+    cache_folder: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.service_name is not None:
+            check_instance(self.service_name, "--service-name")
+        _ = self.turned_off
+
+    @property
+    def turned_off(self) -> list[str]:
+        """The operations that the service shall not support."""
+        return _operations(self.unsupported)
+
+    def check(self, config: DeviceConfig, driver: DriverChoice) -> None:
+        """ConfigError for what the device, or a service that is there, can't take."""
+        given = {
+            "--service-name": self.service_name,
+            "--unsupported-operations": self.unsupported,
+            "--request-inputs-and-outputs-dump-dir": self.dump_folder,
+        }
+        if driver.instance is not None:
+            refused = {
+                **given,
+                "--threads": driver.threads or None,
+                "--enable-fast-math": driver.fast_math or None,
+            }
+            _refuse(refused, "is for a service that is started here, not with --instance")
+        if config.kind == "host":
+            given["--instance"] = driver.instance
+            _refuse(given, "needs a service, and so a device")
+        elif self.dump_folder is not None or self.cache_folder is not None:
+            check_lasting(config)
+
+
+_service_options = filled(
+    "service",
+    ServiceChoice,
+    click.option(
+        "-n", "--service-name", metavar="NAME", help="Start the service under this instance name."
+    ),
+    click.option(
+        "-u",
+        "--unsupported-operations",
+        "unsupported",
+        metavar="LIST",
+        help="Operations that the service shall not support, by name or code, with commas between.",
+    ),
+    click.option(
+        "-d",
+        "--request-inputs-and-outputs-dump-dir",
+        "dump_folder",
+        metavar="DIR",
+        help="Folder on the device where the service writes every request's inputs and outputs.",
+    ),
+    click.option(
+        "--cache-dir",
+        "cache_folder",
+        metavar="DIR",
+        help="Folder on the device in which the driver keeps prepared models, and finds them "
+        "again.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class RunExtras:
+    """What is done beside the executions."""
+
+    dynamic: bool
+    placement: bool
+    profile: bool
+    output_folder: Path | None
+    require_reference: bool
+
+    def check(self, config: DeviceConfig, timing: TimingOptions) -> None:
+        """ConfigError for what does not go together."""
+        if self.dynamic:
+            alone: dict[str, str | int | None] = {
+                "--profile": self.profile or None,
+                "--sustained": int(timing.sustained_s) or None,
+            }
+            _refuse(alone, "is for one shape, not with --dynamic")
+        if self.profile and config.kind != "host":
+            raise ConfigError(
+                "--profile needs the driver in the runner's process: --device host; halyard "
+                "profile times nodes on any device"
+            )
+
+
+_extra_options = filled(
+    "extras",
+    RunExtras,
+    click.option(
+        "--dynamic",
+        is_flag=True,
+        help="Prepare a file once for all shapes that --shape, --dim or --input give, with the "
+        "same name several times, and execute it in each.",
+    ),
+    click.option("--placement", is_flag=True, help="Tell where each operation ran."),
+    click.option(
+        "--profile",
+        is_flag=True,
+        help="Tell what each node takes, in as many executions again. On the host device only.",
+    ),
+    output_option,
+    reference_option,
+)
+
+
 @click.command(
     epilog=examples(
         "halyard run --model mobilenet_v2 --type quant8",
@@ -97,246 +217,153 @@ def parse_hal(text: str | None) -> HalChoice:
     )
 )
 @model_options
-@click.option(
-    "--dynamic",
-    is_flag=True,
-    help="Prepare a file once for all shapes that --shape, --dim or --input give, with the same "
-    "name several times, and execute it in each.",
-)
 @device_option
-@click.option(
-    "--hal",
-    metavar=hal_version.METAVAR,
-    help="HAL version, a range of them, or all of HIDL's that can carry the model. "
-    f"{hal_version.NEWEST}",
-)
-@click.option(
-    "-c",
-    "--backends",
-    metavar="NAMES",
-    shell_complete=completions.backend_list,
-    help="In order of preference, with commas between. A run on any other is a failure.",
-)
-@click.option("--threads", type=click.IntRange(0, 64), default=0, help="0: one per core.")
-@click.option(
-    "-a",
-    "--enable-fast-math",
-    "fast_math",
-    is_flag=True,
-    help="Take rougher results that are faster.",
-)
-@click.option(
-    "--mode",
-    default="async",
-    show_default=True,
-    type=click.Choice(list(EXECUTION_MODES)),
-    help="How it is executed: burst from HAL 1.2 on, reusable from aidl4 on.",
+@driver_options(
+    hal_option(
+        "HAL version, a range of them, or all of HIDL's that can carry the model. "
+        f"{hal_version.NEWEST}"
+    ),
+    backends_option(
+        "In order of preference, with commas between. A run on any other is a failure."
+    ),
+    threads_option(),
+    fast_math_option("Take rougher results that are faster."),
+    mode_option("How it is executed: burst from HAL 1.2 on, reusable from aidl4 on.", "async"),
+    instance_option("Use the service that is registered under this name, and start none."),
 )
 @timing_options("--repeat", "--num-runs", runs=10, most_s=0.0)
-@sustained_option
-@cooling_options
-@click.option(
-    "--instance",
-    metavar="NAME",
-    help="Use the service that is registered under this name, and start none.",
-)
-@click.option(
-    "-n", "--service-name", metavar="NAME", help="Start the service under this instance name."
-)
-@click.option(
-    "-u",
-    "--unsupported-operations",
-    "unsupported",
-    metavar="LIST",
-    help="Operations that the service shall not support, by name or code, with commas between.",
-)
-@click.option(
-    "-d",
-    "--request-inputs-and-outputs-dump-dir",
-    "dump_folder",
-    metavar="DIR",
-    help="Folder on the device where the service writes every request's inputs and outputs.",
-)
-@click.option(
-    "--cache-dir",
-    "cache_folder",
-    metavar="DIR",
-    help="Folder on the device in which the driver keeps prepared models, and finds them again.",
-)
-@click.option("--placement", is_flag=True, help="Tell where each operation ran.")
-@click.option(
-    "--profile",
-    is_flag=True,
-    help="Tell what each node takes, in as many executions again. On the host device only.",
-)
-@output_option
-@json_option
+@_service_options
+@_extra_options
 @baseline_options
-@click.option(
-    "--csv",
-    "csv_path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="A row for each HAL version.",
-)
-@reference_option
-@results_option
+@written_options(csv_option("each HAL version"))
 def run(
     *,
     model: ModelChoice,
-    dynamic: bool,
     name: str,
-    hal: str | None,
-    backends: str | None,
-    threads: int,
-    fast_math: bool,
-    mode: str,
-    timing: Timing,
-    sustained: float,
-    gate: Gate,
-    cool_down: float,
-    instance: str | None,
-    service_name: str | None,
-    unsupported: str | None,
-    dump_folder: str | None,
-    cache_folder: str | None,
-    placement: bool,
-    profile: bool,
-    output_folder: Path | None,
-    baseline: Path | None,
-    fail_above: float | None,
-    json_path: Path | None,
-    csv_path: Path | None,
-    require_reference: bool,
-    results_path: Path | None,
+    driver: DriverChoice,
+    service: ServiceChoice,
+    timing: TimingOptions,
+    extras: RunExtras,
+    baseline: Baseline,
+    written: WrittenFiles,
 ) -> None:
     """Runs a model on a device and compares it with LiteRT."""
-    check_baseline(baseline, fail_above)
-    earlier = timed.read(baseline) if baseline is not None else None
-    choice = parse_hal(hal)
+    earlier = baseline.read()
+    versions = parse_hal(driver.hal)
     config = config_of(name)
-    # A phone may have a service of its own, and that knows what it has.
-    asked = parse_backends(backends, known=config.kind != "adb")
-    subject = model.dynamic() if dynamic else model.subject()
-    choice.check(subject)
-    if dynamic:
-        alone: dict[str, str | int | None] = {
-            "--profile": profile or None,
-            "--sustained": int(sustained) or None,
-        }
-        _refuse(alone, "is for one shape, not with --dynamic")
-    for option, instance_name in (("--instance", instance), ("--service-name", service_name)):
-        if instance_name is not None:
-            check_instance(instance_name, option)
-    turned_off = _operations(unsupported)
-    service_options = {
-        "--service-name": service_name,
-        "--unsupported-operations": unsupported,
-        "--request-inputs-and-outputs-dump-dir": dump_folder,
-    }
-    if instance is not None:
-        refused = {
-            **service_options,
-            "--threads": threads or None,
-            "--enable-fast-math": fast_math or None,
-        }
-        _refuse(refused, "is for a service that is started here, not with --instance")
-    if config.kind == "host":
-        _refuse({**service_options, "--instance": instance}, "needs a service, and so a device")
-    elif profile:
-        raise ConfigError(
-            "--profile needs the driver in the runner's process: --device host; halyard profile "
-            "times nodes on any device"
-        )
-    if dump_folder is not None:
-        check_lasting(config)
-    if cache_folder is not None and config.kind != "host":
-        check_lasting(config)
-    for path in (json_path, csv_path):
-        if path is not None:
-            check_writable(path)
-    options = pb.RunOptions(
-        mode=EXECUTION_MODES[mode],
-        measure_timing=True,
-        preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
-        priority=pb.PRIORITY_MEDIUM,
-        profile=timing.runs if profile else 0,
-        warmup_s=timing.warmup_s,
-        min_s=timing.least_s,
-        max_s=timing.most_s,
-        cache_folder=cache_folder or "",
-    )
+    backends = driver.backends_on(config)
+    subject = model.dynamic() if extras.dynamic else model.subject()
+    versions.check(subject)
+    extras.check(config, timing)
+    service.check(config, driver)
     terminal = Terminal()
     measurements: list[Measurement] = []
+    request = Request(subject, versions, config, backends, driver, service, timing, extras)
     # A device that is not there is told before a model is built, which takes longer.
-    with _kept(results_path, measurements, name), open_shown(terminal, name, config) as device:
+    with (
+        _kept(written, measurements, name),
+        open_shown(terminal, name, config) as device,
+    ):
+        request.execute(terminal, device, measurements)
+    if extras.output_folder is not None:
+        _write_arrays(extras.output_folder, subject, measurements)
+    documents = [measurement.record() for measurement in measurements]
+    if written.json_path is not None:
+        _write_json(written.json_path, documents)
+    if written.csv_path is not None:
+        output_file.write(written.csv_path, csv_file.text(documents).encode())
+    not_compared = [each for measurement in measurements for each in measurement.not_compared]
+    print_not_compared(terminal, not_compared, len(measurements), "run")
+    slower = baseline.is_slower(terminal, earlier, documents)
+    unsure = extras.require_reference and bool(not_compared)
+    if slower or unsure or not all(measurement.ok for measurement in measurements):
+        sys.exit(1)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for, once it is known to make sense."""
+
+    subject: AnyModel
+    versions: HalChoice
+    config: DeviceConfig
+    backends: Sequence[str]
+    driver: DriverChoice
+    service: ServiceChoice
+    timing: TimingOptions
+    extras: RunExtras
+
+    def execute(self, terminal: Terminal, device: Device, measurements: list[Measurement]) -> None:
+        """Builds the model and measures it through each version; `measurements` grows."""
+        subject = self.subject
         with terminal.step(f"Building {subject}") as step:
             required = hal_version.lowest_version(subject.runnable.model)
             step.outcome = f"needs HAL {hal_version.format(required)}"
         if not isinstance(subject, DynamicSubject):
             show_parts(terminal, subject)
-        _check_seconds(subject, timing, sustained)
-        versions = choice.carrying(required)
-        chosen = reach.reached(choice.chosen, device, subject.runnable, instance or "")
-        choice = replace(choice, chosen=chosen)
-        peak = None
-        if profile:
-            with terminal.step("Measuring the machine's peak"):
-                peak = machine.measure_peak(threads or os.cpu_count() or 1)
-        more = (GPU_PROFILING,) if profile else ()
-        driver = DriverOptions(asked, threads, fast_math, more=more)
+        _check_seconds(subject, self.timing)
+        carrying = self.versions.carrying(required)
+        instance = self.driver.instance
+        chosen = reach.reached(self.versions.chosen, device, subject.runnable, instance or "")
+        versions = replace(self.versions, chosen=chosen)
+        more = (GPU_PROFILING,) if self.extras.profile else ()
         series = Series(
-            terminal,
-            device,
-            subject,
-            options,
-            driver,
-            timing,
-            measurements,
-            peak,
-            placement,
-            gate,
-            cool_down,
-            sustained,
+            terminal=terminal,
+            device=device,
+            subject=subject,
+            options=self._run_options(),
+            driver=DriverOptions(
+                self.backends, self.driver.threads, self.driver.fast_math, more=more
+            ),
+            timing=self.timing,
+            measurements=measurements,
+            peak=self._peak(terminal),
+            placement=self.extras.placement,
         )
         if instance is not None:
-            series.run(choice.targets(instance), versions)
+            series.run(versions.targets(instance), carrying)
         elif not device.has_binder:
-            series.run(lambda _: Target.in_process(), versions)
+            series.run(lambda _: Target.in_process(), carrying)
         else:
-            arguments = []
-            if dump_folder is not None:
-                device.shell(f"mkdir -p {shlex.quote(dump_folder)}").check()
-                arguments = ["-d", dump_folder]
-            with device.start_service(
-                ServiceOptions(
-                    program=config.service.program,
-                    instance=service_name or config.service.instance,
-                    wires=choice.chosen.wires,
-                    backends=asked,
-                    threads=threads or None,
-                    fast_math=fast_math,
-                    unsupported=turned_off,
-                    arguments=arguments,
-                )
-            ) as service:
-                series.run_with(service, choice.targets(service.instance), versions)
-    if output_folder is not None:
-        _write_arrays(output_folder, subject, measurements)
-    documents = [measurement.record() for measurement in measurements]
-    if json_path is not None:
-        _write_json(json_path, documents)
-    if csv_path is not None:
-        output_file.write(csv_path, csv_file.text(documents).encode())
-    not_compared = [each for measurement in measurements for each in measurement.not_compared]
-    print_not_compared(terminal, not_compared, len(measurements), "run")
-    slower = False
-    if earlier is not None:
-        terminal.heading("Beside the baseline")
-        slower = baselines.judge(terminal, earlier, documents, fail_above)
-    unsure = require_reference and bool(not_compared)
-    if slower or unsure or not all(measurement.ok for measurement in measurements):
-        sys.exit(1)
+            with device.start_service(self._service_options(device, chosen)) as service:
+                series.run_with(service, versions.targets(service.instance), carrying)
+
+    def _peak(self, terminal: Terminal) -> Peak | None:
+        if not self.extras.profile:
+            return None
+        with terminal.step("Measuring the machine's peak"):
+            return machine.measure_peak(self.driver.threads or os.cpu_count() or 1)
+
+    def _run_options(self) -> pb.RunOptions:
+        timing = self.timing
+        return pb.RunOptions(
+            mode=EXECUTION_MODES[self.driver.mode],
+            measure_timing=True,
+            preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
+            priority=pb.PRIORITY_MEDIUM,
+            profile=timing.runs if self.extras.profile else 0,
+            warmup_s=timing.warmup_s,
+            min_s=timing.least_s,
+            max_s=timing.most_s,
+            cache_folder=self.service.cache_folder or "",
+        )
+
+    def _service_options(self, device: Device, chosen: hal_version.Choice) -> ServiceOptions:
+        arguments = []
+        folder = self.service.dump_folder
+        if folder is not None:
+            device.shell(f"mkdir -p {shlex.quote(folder)}").check()
+            arguments = ["-d", folder]
+        return ServiceOptions(
+            program=self.config.service.program,
+            instance=self.service.service_name or self.config.service.instance,
+            wires=chosen.wires,
+            backends=self.backends,
+            threads=self.driver.threads or None,
+            fast_math=self.driver.fast_math,
+            unsupported=self.service.turned_off,
+            arguments=arguments,
+        )
 
 
 def _operations(text: str | None) -> list[str]:
@@ -348,26 +375,24 @@ def _operations(text: str | None) -> list[str]:
     return [name.upper() for name in names]
 
 
-def _refuse(options: dict[str, str | int | None], reason: str) -> None:
+def _refuse(options: Mapping[str, str | int | None], reason: str) -> None:
     for option, value in options.items():
         if value is not None:
             raise ConfigError(f"{option} {reason}")
 
 
 @contextmanager
-def _kept(path: Path | None, measurements: Sequence[Measurement], name: str) -> Iterator[None]:
+def _kept(written: WrittenFiles, measurements: Sequence[Measurement], name: str) -> Iterator[None]:
     """What was measured by then stays, where it can't be printed, or what comes after it fails."""
     try:
         yield
     finally:
-        keep(path, [each.record() for each in measurements], name)
+        written.keep([each.record() for each in measurements], name)
 
 
-def _check_seconds(
-    subject: Subject | FileSubject | DynamicSubject, timing: Timing, sustained: float = 0
-) -> None:
+def _check_seconds(subject: AnyModel, timing: TimingOptions) -> None:
     """Parts that run apart have to run as often as each other."""
-    by_time = timing.warmup_s or timing.least_s or timing.most_s or sustained
+    by_time = timing.warmup_s or timing.least_s or timing.most_s or timing.sustained_s
     if by_time and isinstance(subject.runnable, PartitionedModel):
         raise ConfigError(
             f"{subject} runs in parts, some of them on the host: these are executed by number "
@@ -377,7 +402,7 @@ def _check_seconds(
 
 def _write_arrays(
     folder: Path,
-    subject: Subject | FileSubject | DynamicSubject,
+    subject: AnyModel,
     measurements: Sequence[Measurement],
 ) -> None:
     """A file for each shape and each HAL version, where there are several."""
@@ -397,3 +422,6 @@ def _write_json(path: Path, documents: Sequence[Run]) -> None:
     """An object; a list of them if several HAL versions were run."""
     content = documents[0] if len(documents) == 1 else documents
     output_file.write(path, records.encode(content))
+
+
+COMMANDS = (run,)

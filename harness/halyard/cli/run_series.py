@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from halyard import conditions, hal_version
 from halyard.bench import sustained, tflite_lines
 from halyard.bench.table import print_conditions, print_sustained
-from halyard.cli.options.timing import Timing
-from halyard.conditions import Gate
+from halyard.bench.timing_options import TimingOptions
 from halyard.devices import Device, Service
 from halyard.driver_options import DriverOptions
 from halyard.engines.engine import EngineRefused
@@ -45,21 +44,18 @@ class Series:
     subject: Subject | FileSubject | DynamicSubject
     options: pb.RunOptions
     driver: DriverOptions
-    timing: Timing
+    timing: TimingOptions
     measurements: list[Measurement]
     peak: Peak | None = None
     placement: bool = False
-    gate: Gate = field(default_factory=Gate)
-    cool_down: float = 0.0
-    sustained_s: float = 0.0
 
     def run(self, targets: Targets, versions: Sequence[pb.HalVersion]) -> None:
         properties = self.device.properties()
         for version in versions:
-            if self.cool_down and self.measurements:
-                with self.terminal.step(f"Cooling down for {self.cool_down:g} s"):
-                    time.sleep(self.cool_down)
-            waited = conditions.cool(self.terminal, self.device, self.gate)
+            if self.timing.cool_down and self.measurements:
+                with self.terminal.step(f"Cooling down for {self.timing.cool_down:g} s"):
+                    time.sleep(self.timing.cool_down)
+            waited = conditions.cool(self.terminal, self.device, self.timing.gate)
             now = conditions.read(self.device)
             options = pb.RunOptions()
             options.CopyFrom(self.options)
@@ -78,7 +74,7 @@ class Series:
                 step.failed = not all(each.ok for each in found)
                 step.unsure = any(each.not_compared for each in found)
                 step.outcome = "not compared" if step.unsure and not step.failed else ""
-            if self.sustained_s and found[0].ok:
+            if self.timing.sustained_s and found[0].ok:
                 found = [self._under_load(engine, found[0])]
                 self.measurements[-1] = found[0]
             if is_first:
@@ -127,14 +123,14 @@ class Series:
         """The same with what becomes of its pace."""
         device = self.device
         with (
-            self.terminal.step(f"Under load for {self.sustained_s:g} s") as step,
+            self.terminal.step(f"Under load for {self.timing.sustained_s:g} s") as step,
             Workload.of_subject(measurement.subject) as work,
         ):
             try:
                 with engine.serve(work) as process:
                     process.run()
                     load = sustained.load(
-                        process, self.sustained_s, lambda: conditions.read(device), step.now
+                        process, self.timing.sustained_s, lambda: conditions.read(device), step.now
                     ).record()
             except (EngineDied, EngineRefused) as error:
                 step.failed = True

@@ -8,6 +8,8 @@ run:
   enable-fast-math: true
 bench:
   threads: [1, 2, 4]  # what takes a list with commas between may be one
+  pair:               # of a command of bench; what stands beside it is for bench run
+    runs: 100
 vm:
   start:              # a command of a command
     memory: 2048
@@ -22,6 +24,7 @@ from pathlib import Path
 import click
 import yaml
 
+from halyard.cli.group import DefaultGroup
 from halyard.errors import ConfigError
 from halyard.folders import config
 
@@ -62,45 +65,71 @@ class _Refused(ValueError):
 def _of_group(node: yaml.Node, group: click.Group, owner: str, *, is_top: bool) -> Defaults:
     commands = group.commands
     own = {name: option for name, option in _options(group).items() if not is_top}
+    # What needs no name on the command line needs none here.
+    unnamed = commands[group.default] if isinstance(group, DefaultGroup) else None
+    of_unnamed = _options(unnamed) if unnamed is not None else {}
     found: Defaults = {}
     for_all: list[tuple[yaml.Node, str, yaml.Node]] = []
     for key, name, value in _entries(node, owner):
         if is_top and name == "all":
             for_all = [(key, each, item) for key, each, item in _entries(value, "all")]
         elif name in commands:
-            command = commands[name]
-            if isinstance(command, click.Group):
-                found[name] = _of_group(value, command, name, is_top=False)
-            else:
-                found[name] = _of_command(value, command, name)
+            _of(found, name).update(_of_either(value, commands[name], name))
         elif name in own:
             found[own[name].name or name] = _value(value, own[name], name)
+        elif unnamed is not None and name in of_unnamed:
+            _of(found, unnamed.name or "").setdefault(
+                of_unnamed[name].name or name, _value(value, of_unnamed[name], name)
+            )
         else:
-            known = [*commands, *own, *(["all"] if is_top else [])]
+            known = [*commands, *own, *of_unnamed, *(["all"] if is_top else [])]
             raise _Refused(key, _unknown(name, f"a command of {group.name or 'halyard'}", known))
-    _add_for_all(for_all, commands, found)
+    _add_for_all(for_all, group, found)
     return found
 
 
+def _of(found: Defaults, command: str) -> Defaults:
+    """What is found for a command."""
+    mine = found.setdefault(command, {})
+    assert isinstance(mine, dict)
+    return mine
+
+
+def _of_either(node: yaml.Node, command: click.Command, name: str) -> Defaults:
+    if isinstance(command, click.Group):
+        return _of_group(node, command, name, is_top=False)
+    return _of_command(node, command, name)
+
+
 def _add_for_all(
-    entries: list[tuple[yaml.Node, str, yaml.Node]],
-    commands: Mapping[str, click.Command],
-    found: Defaults,
+    entries: list[tuple[yaml.Node, str, yaml.Node]], group: click.Group, found: Defaults
 ) -> None:
     """To each command that has the option, and has not been given a value of its own."""
     for key, name, value in entries:
-        having = {
-            command_name: _options(command)[name]
-            for command_name, command in commands.items()
-            if name in _options(command)
-        }
-        if not having:
-            known = sorted({each for command in commands.values() for each in _options(command)})
-            raise _Refused(key, _unknown(name, "an option of any command", known))
-        for command_name, option in having.items():
-            mine = found.setdefault(command_name, {})
-            assert isinstance(mine, dict)
-            mine.setdefault(option.name, _value(value, option, name))
+        known = _all_options(group)
+        if name not in known:
+            raise _Refused(key, _unknown(name, "an option of any command", sorted(known)))
+        _add(name, value, group, found)
+
+
+def _add(name: str, value: yaml.Node, group: click.Group, found: Defaults) -> None:
+    for command_name, command in group.commands.items():
+        options = _options(command)
+        if name in options:
+            _of(found, command_name).setdefault(
+                options[name].name or name, _value(value, options[name], name)
+            )
+        if isinstance(command, click.Group) and name in _all_options(command):
+            _add(name, value, command, _of(found, command_name))
+
+
+def _all_options(group: click.Group) -> set[str]:
+    found: set[str] = set()
+    for command in group.commands.values():
+        found |= set(_options(command))
+        if isinstance(command, click.Group):
+            found |= _all_options(command)
+    return found
 
 
 def _of_command(node: yaml.Node, command: click.Command, owner: str) -> Defaults:

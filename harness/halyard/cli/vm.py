@@ -179,3 +179,6 @@ def _describe(terminal: Terminal, machine: VirtualMachine) -> None:
     terminal.detail(f"booted in {machine.boot_seconds:.1f} s ({stages})")
     if machine.programs != initramfs.digest(initramfs.native_programs(machine.machine)):
         terminal.detail("its programs are older than those installed here: stop and start it")
+
+
+COMMANDS = (vm,)

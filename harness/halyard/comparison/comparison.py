@@ -90,7 +90,11 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     k: int = 5
     layers: bool = False
-    isolate: bool = False
+    isolate: bool = False  # each layer alone, too
+
+    @property
+    def wants_layers(self) -> bool:
+        return self.layers or self.isolate
 
 
 def compare_sides(
@@ -109,7 +113,7 @@ def compare_sides(
     ]
     layers, chosen = None, ""
     is_strange = any(answer.strange for answer in (*answers_a, *answers_b))
-    if (settings.layers or settings.isolate) and not is_strange:
+    if settings.wants_layers and not is_strange:
         worst_set = max(sets, key=_how_far)
         chosen = worst_set.inputs.name
         compare = compare_parts if isinstance(runnable, PartitionedModel) else compare_layers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two that took turns (halyard bench --a --b), and which of them is faster."""
+"""Two that took turns (halyard bench pair), and which of them is faster."""
 
 from __future__ import annotations
 

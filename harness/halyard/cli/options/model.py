@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which model a command is for: one of the zoo, or of a file. And the command save."""
+"""Which model a command is for: one of the zoo, or of a file."""
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
-from halyard import output_file, zoo
-from halyard.cli.group import examples
+from halyard import zoo
 from halyard.cli.options import completions
+from halyard.cli.options.filled import filled
 from halyard.cli.options.inputs import input_options
-from halyard.cli.options.json import json_option, write_json
 from halyard.cli.options.reading import reading_options
 from halyard.conversion import FORMATS
 from halyard.errors import ConfigError
@@ -21,42 +18,36 @@ from halyard.model import DataType, HostPart
 from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.read_options import USUAL, ReadOptions
 from halyard.model.shapes import UNSAID, Shapes
-from halyard.output_file import check_writable
-from halyard.records.made import Saved
 from halyard.subject import DynamicSubject, FileSubject, Subject
-from halyard.terminal import Terminal, counted
+from halyard.terminal import Terminal
 
-Command = Callable[..., None]
-
-_DEFAULT = "mobilenet_v2"
+DEFAULT = "mobilenet_v2"
 _FILES = ", ".join(f"*{extension}" for each in FORMATS for extension in each.extensions)
 
 
-def _zoo_options(function: Command) -> Command:
-    for option in (
-        click.option("--width", default=1.0, show_default=True, help="Of its layers, as a factor."),
-        click.option(
-            "--size",
-            type=int,
-            help="Of its image, in pixels, or its sequence, in steps. Left out: as published.",
-        ),
-        click.option(
-            "--type",
-            "type_name",
-            default="float32",
-            show_default=True,
-            type=click.Choice([item.value for item in DataType]),
-        ),
-    ):
-        function = option(function)
-    return function
+type_option = click.option(
+    "--type",
+    "type_name",
+    default="float32",
+    show_default=True,
+    type=click.Choice([item.value for item in DataType]),
+)
+size_option = click.option(
+    "--size",
+    type=int,
+    help="Of its image, in pixels, or its sequence, in steps. Left out: as published.",
+)
+width_option = click.option(
+    "--width", default=1.0, show_default=True, help="Of its layers, as a factor."
+)
 
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """What a user named."""
+    """What a user named. ConfigError for a model that is named twice."""
 
-    name: str
+    model_argument: str | None
+    model_option: str | None
     type_name: str
     size: int | None
     width: float
@@ -64,8 +55,19 @@ class ModelChoice:
     strict: bool = False
     reading: ReadOptions = USUAL
     given: InputFiles = SEEDED
-    # With --dynamic: each of the shapes and the files that it is executed with.
-    turns: tuple[tuple[Shapes, InputFiles], ...] = ()
+    # With --dynamic: the shapes and the files that it is executed with.
+    several_shapes: Sequence[Shapes] = ()
+    several_given: Sequence[InputFiles] = ()
+
+    def __post_init__(self) -> None:
+        if self.model_argument is not None and self.model_option is not None:
+            raise ConfigError(
+                f"--model {self.model_option}: {self.model_argument} is the model already"
+            )
+
+    @property
+    def name(self) -> str:
+        return self.model_argument or self.model_option or DEFAULT
 
     def dynamic(self) -> DynamicSubject:
         """ConfigError for what can't be told several shapes."""
@@ -73,7 +75,8 @@ class ModelChoice:
         first = replace(self, reading=plain, given=SEEDED).subject()
         if not isinstance(first, FileSubject):
             raise ConfigError("--dynamic is for files, not for models of the zoo")
-        if len(self.turns) < 2:
+        turns = _turns(self.several_shapes, self.several_given)
+        if len(turns) < 2:
             raise ConfigError(
                 "--dynamic takes several shapes: --shape, --dim or --input with the same name "
                 "several times"
@@ -81,7 +84,7 @@ class ModelChoice:
         return DynamicSubject(
             tuple(
                 replace(first, options=replace(plain, shapes=shapes), given=given, dynamic=True)
-                for shapes, given in self.turns
+                for shapes, given in turns
             )
         )
 
@@ -129,60 +132,39 @@ def _turns(
     return tuple(found)
 
 
-def model_options(function: Command) -> Command:
-    """Adds MODEL, --model and what belongs to them; the command is handed a ModelChoice as
-    `model`."""
-
-    @functools.wraps(function)
-    def command(
-        *,
-        model_argument: str | None,
-        model_option: str | None,
-        type_name: str,
-        size: int | None,
-        width: float,
-        seed: int,
-        strict: bool,
-        reading: ReadOptions,
-        given: InputFiles,
-        several_shapes: Sequence[Shapes] = (),
-        several_given: Sequence[InputFiles] = (),
-        **others: Any,
-    ) -> None:
-        if model_argument is not None and model_option is not None:
-            raise ConfigError(f"--model {model_option}: {model_argument} is the model already")
-        name = model_argument or model_option or _DEFAULT
-        choice = ModelChoice(name, type_name, size, width, seed, strict, reading, given)
-        if others.get("dynamic"):
-            choice = replace(choice, turns=_turns(several_shapes, several_given))
-        function(model=choice, **others)
-
-    seed_option = click.option(
-        "--seed",
-        default=0,
-        show_default=True,
-        type=click.IntRange(0, 2**32 - 1),
-        help="Of the input, where it is made.",
-    )
-    strict_option = click.option(
-        "--strict",
-        is_flag=True,
-        help="Refuse a file with operators that NNAPI has not, rather than run them on the host.",
-    )
-    option = click.option(
+# The command gets a ModelChoice as `model`.
+model_options = filled(
+    "model",
+    ModelChoice,
+    click.argument(
+        "model_argument", metavar="[MODEL]", required=False, shell_complete=completions.model
+    ),
+    click.option(
         "--model",
         "model_option",
         metavar="NAME|FILE",
         shell_complete=completions.model,
         help=f"MODEL by another way: of the zoo ({', '.join(zoo.NAMES)}), or a file "
-        f"({_FILES}).  [default: {_DEFAULT}]",
-    )
-    argument = click.argument(
-        "model_argument", metavar="[MODEL]", required=False, shell_complete=completions.model
-    )
-    return argument(
-        option(_zoo_options(reading_options(input_options(seed_option(strict_option(command))))))
-    )
+        f"({_FILES}).  [default: {DEFAULT}]",
+    ),
+    type_option,
+    size_option,
+    width_option,
+    reading_options,
+    input_options,
+    click.option(
+        "--seed",
+        default=0,
+        show_default=True,
+        type=click.IntRange(0, 2**32 - 1),
+        help="Of the input, where it is made.",
+    ),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Refuse a file with operators that NNAPI has not, rather than run them on the host.",
+    ),
+)
 
 
 def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:
@@ -203,42 +185,3 @@ def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:
     terminal.detail(f"parts      {len(shares)}, of operations: {', '.join(shares)}")
     for each in conversion.unmapped:
         terminal.detail(f"host       {each.text()}")
-
-
-@click.command(
-    epilog=examples(
-        "halyard save --model mobilenet_v2 --type quant8 model.pb",
-        "halyard run model.pb --device vm",
-    )
-)
-@click.option(
-    "--model",
-    default=_DEFAULT,
-    show_default=True,
-    type=click.Choice(zoo.NAMES),
-    metavar="NAME",
-    help=f"Of {', '.join(zoo.NAMES)}.",
-)
-@_zoo_options
-@click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-@json_option
-def save(
-    *,
-    model: str,
-    type_name: str,
-    size: int | None,
-    width: float,
-    path: Path,
-    json_path: Path | None,
-) -> None:
-    """Writes a model of the zoo into FILE, as a serialised halyard.Model (halyard.proto)."""
-    zoo.check(size, width)
-    zoo.check_type(model, DataType(type_name))
-    check_writable(path)
-    terminal = Terminal()
-    subject = Subject.of_zoo(model, DataType(type_name), size, width)
-    with terminal.step(f"Building {subject}"):
-        data = subject.runnable.model.SerializeToString()
-    output_file.write(path, data)
-    terminal.line(f"{path}: {counted(len(data), 'byte')}; halyard run {path} runs it")
-    write_json(json_path, Saved(model=subject.record(), file=str(path), bytes=len(data)))

@@ -32,9 +32,13 @@ results_option = click.option(
 def keep(path: Path | None, documents: Sequence[Document], device: str = "") -> None:
     """Adds them to the file; to none where none was asked for. Before anything is printed of them,
     or written: that may fail, and what was found out may have taken long. `device` is its name on
-    the command line, by which it is known again."""
+    the command line, by which it is known again. The origin of what a command of a group found is
+    the group."""
     if path is None or not documents:
         return
-    command = click.get_current_context().info_name or ""
+    context = click.get_current_context()
+    while context.parent is not None and context.parent.parent is not None:
+        context = context.parent
+    command = context.info_name or ""
     with Store.open(path) as store:
         store.add(*documents, origin=Origin(command, named(device)))

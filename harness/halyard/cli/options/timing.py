@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,147 +10,111 @@ from typing import Any, TypeVar
 
 import click
 
-from halyard.bench.turns import Amount
+from halyard.bench import baseline, timed
+from halyard.bench.timing_options import TimingOptions
+from halyard.cli.options.filled import filled
 from halyard.conditions import THROTTLING, Gate
-from halyard.engines.served import Stretch
 from halyard.errors import ConfigError
+from halyard.terminal import Terminal
 
 F = TypeVar("F", bound=Callable[..., None])
 
 _SECONDS = click.FloatRange(0, 86_400)
 
 
-@dataclass(frozen=True)
-class Timing:
-    """What the options say."""
-
-    runs: int
-    warmup: int
-    warmup_s: float
-    least_s: float
-    most_s: float
-
-    @property
-    def amount(self) -> Amount:
-        return Amount(self.runs, self.least_s, self.most_s or math.inf)
-
-    @property
-    def stretch(self) -> Stretch:
-        """Of the warm-up."""
-        return Stretch(self.warmup, self.warmup_s, self.most_s)
-
-
-def timing_options(*names: str, runs: int, most_s: float) -> Callable[[F], F]:
-    """`names` are those of the option that says how many executions count; `most_s`: 0 is no
-    limit. The command gets a `timing`."""
-
-    def decorate(function: F) -> F:
-        @functools.wraps(function)
-        def collected(
-            *,
-            runs: int,
-            warmup: int,
-            warmup_secs: float,
-            min_secs: float,
-            max_secs: float,
-            **more: Any,
-        ) -> None:
-            if max_secs and min_secs > max_secs:
-                raise ConfigError(
-                    f"--min-secs {min_secs:g} is more than --max-secs {max_secs:g}: raise that"
-                )
-            function(timing=Timing(runs, warmup, warmup_secs, min_secs, max_secs), **more)
-
-        options = (
-            click.option(
-                *names,
-                "runs",
-                default=runs,
-                show_default=True,
-                type=click.IntRange(1, 100_000),
-                help="Executions that count. Slow ones are fewer, by --max-secs.",
-            ),
-            click.option(
-                "--warmup",
-                default=1,
-                show_default=True,
-                type=click.IntRange(0, 100_000),
-                help="Executions before them.",
-            ),
-            click.option(
-                "--warmup-secs", default=0.0, type=_SECONDS, help="Warm up for so long at least."
-            ),
-            click.option(
-                "--min-secs",
-                default=0.0,
-                type=_SECONDS,
-                help="Count executions for so long at least.",
-            ),
-            click.option(
-                "--max-secs",
-                default=most_s,
-                show_default=bool(most_s),
-                type=_SECONDS,
-                help="Count executions for so long at most, but three of them. 0: no limit.",
-            ),
-        )
-        for option in reversed(options):
-            collected = option(collected)
-        return collected  # type: ignore[return-value]
-
-    return decorate
-
-
-sustained_option = click.option(
+_SUSTAINED = click.option(
     "--sustained",
+    "sustained_s",
     default=0.0,
     type=_SECONDS,
     metavar="SECONDS",
     help="Also a load of ours for so long, and how its pace changes.",
 )
 
+_GATE = filled(
+    "gate",
+    Gate,
+    click.option(
+        "--max-temperature",
+        "most_c",
+        type=click.FloatRange(-20, 150),
+        metavar="CELSIUS",
+        help="Before each measurement, wait until no part of the device is hotter.",
+    ),
+    click.option(
+        "--max-throttling",
+        "most_throttling",
+        type=click.Choice(THROTTLING),
+        metavar="LEVEL",
+        help=f"The same for Android's thermal status: {', '.join(THROTTLING)}.",
+    ),
+    click.option(
+        "--cool-secs",
+        "patience_s",
+        default=300.0,
+        show_default=True,
+        type=_SECONDS,
+        help="Wait for that no longer than so many seconds.",
+    ),
+)
 
-def cooling_options(function: F) -> F:
-    """The command gets a `gate`, and a `cool_down` in seconds."""
+_COOL_DOWN = click.option(
+    "--cool-down",
+    default=0.0,
+    type=_SECONDS,
+    metavar="SECONDS",
+    help="Pause before each measurement but the first.",
+)
 
-    @functools.wraps(function)
-    def collected(
-        *, max_temperature: float | None, max_throttling: str | None, patience: float, **more: Any
-    ) -> None:
-        function(gate=Gate(max_temperature, max_throttling, patience), **more)
 
-    options = (
+def timing_options(*names: str, runs: int, most_s: float, several: bool = True) -> Callable[[F], F]:
+    """`names` are those of the option that says how many executions count; `most_s`: 0 is no
+    limit. The command gets TimingOptions as `timing`. `several`: it measures one after the other,
+    and each may have a load of its own."""
+    options = [
         click.option(
-            "--max-temperature",
-            type=click.FloatRange(-20, 150),
-            metavar="CELSIUS",
-            help="Before each measurement, wait until no part of the device is hotter.",
-        ),
-        click.option(
-            "--max-throttling",
-            type=click.Choice(THROTTLING),
-            metavar="LEVEL",
-            help=f"The same for Android's thermal status: {', '.join(THROTTLING)}.",
-        ),
-        click.option(
-            "--cool-secs",
-            "patience",
-            default=300.0,
+            *names,
+            "runs",
+            default=runs,
             show_default=True,
-            type=_SECONDS,
-            help="Wait for that no longer than so many seconds.",
+            type=click.IntRange(1, 100_000),
+            help="Executions that count. Slow ones are fewer, by --max-secs.",
         ),
         click.option(
-            "--cool-down",
+            "--warmup",
+            default=1,
+            show_default=True,
+            type=click.IntRange(0, 100_000),
+            help="Executions before them.",
+        ),
+        click.option(
+            "--warmup-secs",
+            "warmup_s",
             default=0.0,
             type=_SECONDS,
-            metavar="SECONDS",
-            help="Pause before each measurement but the first.",
+            help="Warm up for so long at least.",
         ),
-    )
-    for option in reversed(options):
-        collected = option(collected)
-    return collected  # type: ignore[return-value]
+        click.option(
+            "--min-secs",
+            "least_s",
+            default=0.0,
+            type=_SECONDS,
+            help="Count executions for so long at least.",
+        ),
+        click.option(
+            "--max-secs",
+            "most_s",
+            default=most_s,
+            show_default=bool(most_s),
+            type=_SECONDS,
+            help="Count executions for so long at most, but three of them. 0: no limit.",
+        ),
+    ]
+    if several:
+        options += [_SUSTAINED, _GATE, _COOL_DOWN]
+    else:
+        options.append(_GATE)
+    return filled("timing", TimingOptions, *options)
 
 
 class Percent(click.ParamType[float]):
@@ -174,25 +136,49 @@ class Percent(click.ParamType[float]):
         return share
 
 
-def baseline_options(function: F) -> F:
-    for option in (
-        click.option(
-            "--fail-above",
-            type=Percent(),
-            metavar="PERCENT",
-            help="Exit with 1 where a model is slower by more than that, and not by chance.",
-        ),
-        click.option(
-            "--baseline",
-            type=click.Path(dir_okay=False, exists=True, path_type=Path),
-            metavar="FILE",
-            help="Compare with an earlier --json.",
-        ),
-    ):
-        function = option(function)
-    return function
+fail_above_option = click.option(
+    "--fail-above",
+    type=Percent(),
+    metavar="PERCENT",
+    help="Exit with 1 where a model is slower by more than that, and not by chance.",
+)
 
 
-def check_baseline(baseline: Path | None, fail_above: float | None) -> None:
-    if fail_above is not None and baseline is None:
-        raise ConfigError("--fail-above needs something to compare with: --baseline FILE")
+@dataclass(frozen=True)
+class Baseline:
+    """What an earlier run measured, and by how much this one may be slower."""
+
+    path: Path | None = None
+    fail_above: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.fail_above is not None and self.path is None:
+            raise ConfigError("--fail-above needs something to compare with: --baseline FILE")
+
+    def read(self) -> timed.Documents | None:
+        """HalyardError for a file that is none. To be read before anything is measured."""
+        return timed.read(self.path) if self.path is not None else None
+
+    def is_slower(
+        self, terminal: Terminal, earlier: timed.Documents | None, now: timed.Documents
+    ) -> bool:
+        """Prints the two beside each other."""
+        if earlier is None:
+            return False
+        terminal.heading("Beside the baseline")
+        return baseline.judge(terminal, earlier, now, self.fail_above)
+
+
+# The command gets a Baseline as `baseline`.
+baseline_options = filled(
+    "baseline",
+    Baseline,
+    click.option(
+        "--baseline",
+        "path",
+        type=click.Path(dir_okay=False, exists=True, path_type=Path),
+        metavar="FILE",
+        help="Compare with an earlier --json.",
+    ),
+    fail_above_option,
+)
