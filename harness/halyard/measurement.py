@@ -4,7 +4,6 @@
 The result is compared with LiteRT on the same weights where LiteRT is installed.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +11,8 @@ from functools import cached_property
 from halyard import device_memory, hal_version
 from halyard.compare import Difference, compare_all
 from halyard.engines.halyard import HalyardDevice
-from halyard.engines.parts import HOST, PartsRun
+from halyard.engines.parts import PartsRun
+from halyard.engines.placement import absent, strangers
 from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.workload import Workload
 from halyard.judging import Judgement, Rules, judge
@@ -314,90 +314,3 @@ def measured(
         outputs=outputs,
         host=host,
     )
-
-
-# ---- placement ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class BackendShare:
-    backend: str  # empty: nodes that nothing takes
-    nodes: int
-    pieces: int
-    kinds: Mapping[str, int]  # node kind to count, most first
-    kernels: Mapping[str, int] = field(default_factory=dict)  # the same of those that are told
-
-
-def shares(placement: Sequence[pb.Placement]) -> list[BackendShare]:
-    """Which backend ran how much, in the order in which they first appear."""
-    rows: dict[str, list[pb.Placement]] = {}
-    for row in placement:
-        rows.setdefault(row.backend, []).append(row)
-    return [
-        BackendShare(
-            backend=backend,
-            nodes=len(mine),
-            pieces=len({row.piece for row in mine}),
-            kinds=dict(Counter(row.node for row in mine).most_common()),
-            kernels=dict(Counter(row.kernel for row in mine if row.kernel).most_common()),
-        )
-        for backend, mine in rows.items()
-    ]
-
-
-def refusals(placement: Sequence[pb.Placement]) -> list[tuple[str, str, int]]:
-    """Why backends did not take nodes: backend, reason, how many nodes; most first."""
-    counted = Counter(
-        (refusal.backend, refusal.reason) for row in placement for refusal in row.refusals
-    )
-    return [(backend, reason, count) for (backend, reason), count in counted.most_common()]
-
-
-def strangers(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]:
-    """Backends that ran something though others were asked for, and they were not."""
-    if not asked:
-        return []
-    placement = in_driver(placement)
-    missing = absent(placement, asked)
-    reason = f" ({'; '.join(missing)})" if missing else ""
-    return [
-        f"{share.backend} ran {share.nodes} of {len(placement)} nodes, and only {','.join(asked)} "
-        f"was asked for{reason}; --backends {','.join([*asked, share.backend])} allows it"
-        for share in shares(placement)
-        if share.backend and share.backend not in _names(asked)
-    ]
-
-
-def absent(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]:
-    """The asked backends that neither ran a node nor said why not."""
-    placement = in_driver(placement)
-    heard = {row.backend for row in placement}
-    heard |= {refusal.backend for row in placement for refusal in row.refusals}
-    # Nodes that the first backends took are not offered to the later ones.
-    names = _names(asked)
-    last = max((names.index(name) for name in heard if name in names), default=-1)
-    return [
-        f"{name} is not in this build of the driver, or not on this machine (its log says why)"
-        for number, name in enumerate(names)
-        if placement and name not in heard and (number < last or not heard & set(names))
-    ]
-
-
-def others(placement: Sequence[pb.Placement], asked: Sequence[str]) -> str:
-    """Why it is not what was asked for: no backend that was ran anything. Empty: one did, or none
-    was asked for."""
-    ran = [share.backend for share in shares(in_driver(placement)) if share.backend]
-    if not asked or not ran or set(ran) & set(_names(asked)):
-        return ""
-    reason = "; ".join(absent(placement, asked) or f"none of {','.join(asked)} ran a node")
-    return f"{reason}, and {','.join(ran)} ran all of them"
-
-
-def in_driver(placement: Sequence[pb.Placement]) -> Sequence[pb.Placement]:
-    """Without what is left to the host, as it is with any backend."""
-    return [row for row in placement if row.backend != HOST]
-
-
-def _names(asked: Sequence[str]) -> list[str]:
-    """Without the options of each."""
-    return [name.partition(":")[0] for name in asked]

@@ -3,12 +3,18 @@
 
 from collections.abc import Mapping, Sequence
 
-from halyard import device_memory
+from halyard import conditions, device_memory
 from halyard.compare import Difference, allowed_error
+from halyard.devices.device import Device
 from halyard.durations import milliseconds
-from halyard.measurement import Measurement, refusals, shares
+from halyard.engines.placement import refusals, shares
+from halyard.measurement import Measurement
+from halyard.model import HostPart
 from halyard.profile import print_profile, short_name
 from halyard.proto import halyard_pb2 as pb
+from halyard.records.conditions import Conditions
+from halyard.records.sustained import Sustained
+from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 
 # Of the placement's lines, so that with what stands before them they fit 80 columns.
@@ -171,3 +177,63 @@ def _folded(begin: str, words: Sequence[str]) -> list[str]:
         else:
             lines[-1] += gap + word
     return lines
+
+
+# ---- before and after ---------------------------------------------------------------------------
+
+
+def print_conditions(terminal: Terminal, device: Device, found: Conditions) -> None:
+    """In what state the device was found before anything was done with it."""
+    for line in conditions.text(found):
+        terminal.detail(line)
+    if device.is_emulated:
+        terminal.detail("emulated     its times say nothing of a real device's")
+
+
+def print_sustained(terminal: Terminal, load: Sustained | None) -> None:
+    """A line for each window; nothing where there was no load."""
+    if load is None:
+        return
+    numbers = ["from s", "runs", "per s", "median ms", "p90 ms", "°C", "MHz"]
+    terminal.table(
+        numbers,
+        [
+            [
+                f"{window.begin_s:.1f}",
+                str(window.runs),
+                f"{window.throughput_per_s:.1f}",
+                milliseconds(window.median_ms),
+                milliseconds(window.p90_ms),
+                "-" if window.temperature_c is None else f"{window.temperature_c:.1f}",
+                "/".join(f"{mhz:.0f}" for mhz in window.mhz) or "-",
+            ]
+            for window in load.windows
+        ],
+        numbers=numbers,
+    )
+    energy = load.reason if load.joules_per_run is None else f"{load.joules_per_run:.3g} J per run"
+    terminal.detail(
+        f"{load.throughput_per_s:.1f} per s, slowdown {load.slowdown:.2f} (the first window's "
+        "pace over the last one's)"
+    )
+    terminal.detail(f"energy: {energy}")
+
+
+def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:
+    """What the host runs of a file, and why; what is computed in other numbers than it says."""
+    if not isinstance(subject, FileSubject):
+        return
+    conversion = subject.conversion
+    for note in conversion.notes:
+        terminal.detail(f"note       {note}")
+    if not conversion.unmapped:
+        return
+    counts = [
+        f"the host {len(part.operators)}"
+        if isinstance(part, HostPart)
+        else f"NNAPI {len(part.model.main.operations)}"
+        for part in conversion.parts
+    ]
+    terminal.detail(f"parts      {len(counts)}, of operations: {', '.join(counts)}")
+    for each in conversion.unmapped:
+        terminal.detail(f"host       {each.text()}")

@@ -10,7 +10,8 @@ from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
 from halyard.driver_options import DriverOptions
 from halyard.engines import litert
 from halyard.engines.halyard import HalyardDevice
-from halyard.measurement import Measurement, measure, shares
+from halyard.engines.placement import shares
+from halyard.measurement import Measurement, measure
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner import Target

@@ -19,7 +19,7 @@ from halyard.bench import sustained, turns
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.pair import Pair, Side, Spec, Turns
 from halyard.bench.site import Site
-from halyard.bench.table import print_pair, print_sustained
+from halyard.bench.table import print_pair
 from halyard.bench.turns import Amount
 from halyard.cli import bench_series
 from halyard.cli.program import cli
@@ -34,6 +34,7 @@ from halyard.machine import Peak
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.conditions import Conditions
+from halyard.report import print_sustained
 from halyard.runner import Target
 from halyard.subject import Subject
 from halyard.terminal import Terminal

@@ -14,8 +14,9 @@ from rich.console import Console
 from halyard import records
 from halyard.compare import Difference, allowed_steps
 from halyard.engines import litert
+from halyard.engines.placement import absent, refusals, shares, strangers
 from halyard.engines.reference import MOST_RUNS, Reference, Repetitions, reference
-from halyard.measurement import Measurement, absent, refusals, shares, strangers
+from halyard.measurement import Measurement
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.report import (

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from halyard import device_memory
 from halyard.bench.results import OURS, EngineResult
 from halyard.compare import Difference, compare_all
+from halyard.engines.placement import absent, in_driver, others, shares
 from halyard.engines.reference import Reference
 from halyard.engines.served import Served
 from halyard.engines.workload import Workload
 from halyard.judging import Judgement, Rules, judge
-from halyard.measurement import absent, in_driver, others, shares
 from halyard.model import Array
 from halyard.profile import ON_DEVICES
 from halyard.proto import halyard_pb2 as pb

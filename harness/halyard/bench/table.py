@@ -6,19 +6,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from halyard import conditions, device_memory
+from halyard import device_memory
 from halyard.bench import tflite_lines
 from halyard.bench.clients import Latencies
 from halyard.bench.pair import Pair
 from halyard.bench.ratios import Grid, Ratio
 from halyard.bench.results import EngineResult, ModelResult, disagreement
-from halyard.devices.device import Device
 from halyard.durations import milliseconds
 from halyard.engines.peers import FoundPeer
 from halyard.machine import Peak
 from halyard.profile import node_times, print_profile
-from halyard.records.conditions import Conditions
-from halyard.records.sustained import Sustained
 from halyard.statistics import Summary
 from halyard.terminal import Terminal
 
@@ -105,43 +102,6 @@ def print_tflite_lines(terminal: Terminal, engine: EngineResult) -> None:
             engine.prepare_ms, engine.first_ms, engine.warmup_ms, engine.times_ms
         ):
             terminal.line(line)
-
-
-def print_conditions(terminal: Terminal, device: Device, found: Conditions) -> None:
-    """In what state the device was found before anything was done with it."""
-    for line in conditions.text(found):
-        terminal.detail(line)
-    if device.is_emulated:
-        terminal.detail("emulated     its times say nothing of a real device's")
-
-
-def print_sustained(terminal: Terminal, load: Sustained | None) -> None:
-    """A line for each window; nothing where there was no load."""
-    if load is None:
-        return
-    numbers = ["from s", "runs", "per s", "median ms", "p90 ms", "°C", "MHz"]
-    terminal.table(
-        numbers,
-        [
-            [
-                f"{window.begin_s:.1f}",
-                str(window.runs),
-                f"{window.throughput_per_s:.1f}",
-                _milliseconds(window.median_ms),
-                _milliseconds(window.p90_ms),
-                "-" if window.temperature_c is None else f"{window.temperature_c:.1f}",
-                "/".join(f"{mhz:.0f}" for mhz in window.mhz) or "-",
-            ]
-            for window in load.windows
-        ],
-        numbers=numbers,
-    )
-    energy = load.reason if load.joules_per_run is None else f"{load.joules_per_run:.3g} J per run"
-    terminal.detail(
-        f"{load.throughput_per_s:.1f} per s, slowdown {load.slowdown:.2f} (the first window's "
-        "pace over the last one's)"
-    )
-    terminal.detail(f"energy: {energy}")
 
 
 def print_pair(terminal: Terminal, pair: Pair) -> None:

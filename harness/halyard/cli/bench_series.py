@@ -17,9 +17,7 @@ from halyard.bench.table import (
     print_model,
     print_nodes,
     print_peers,
-    print_sustained,
 )
-from halyard.cli.options.model import show_parts
 from halyard.devices import Device, ServiceOptions
 from halyard.devices.config import DeviceConfig
 from halyard.engines import peers
@@ -28,6 +26,7 @@ from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError
 from halyard.hal_version import Choice
 from halyard.model.partitioned import PartitionedModel
+from halyard.report import print_sustained, show_parts
 from halyard.runner import EXECUTION_MODES
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal

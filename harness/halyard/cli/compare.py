@@ -12,7 +12,7 @@ from halyard.cli.group import examples
 from halyard.cli.options import completions
 from halyard.cli.options.filled import filled
 from halyard.cli.options.json import write_json
-from halyard.cli.options.model import ModelChoice, model_options, show_parts
+from halyard.cli.options.model import ModelChoice, model_options
 from halyard.cli.options.reference import print_not_compared, reference_option
 from halyard.cli.options.written import FILE, WrittenFiles, written_options
 from halyard.compare import Difference
@@ -29,6 +29,7 @@ from halyard.output_file import check_writable
 from halyard.plots.layer_errors import LayerError, layer_errors
 from halyard.plots.plot import WIDTH, Plot
 from halyard.profile import short_name
+from halyard.report import show_parts
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 

@@ -21,19 +21,20 @@ from halyard.cli.options.driver import (
 )
 from halyard.cli.options.filled import filled
 from halyard.cli.options.json import write_json
-from halyard.cli.options.model import ModelChoice, model_options, show_parts
+from halyard.cli.options.model import ModelChoice, model_options
 from halyard.cli.options.written import FILE, WrittenFiles, written_options
 from halyard.devices import ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig
 from halyard.driver_options import DriverOptions
 from halyard.durations import microseconds
+from halyard.engines.placement import refusals
 from halyard.errors import ConfigError
 from halyard.machine import Peak
-from halyard.measurement import refusals
 from halyard.output_file import check_writable
 from halyard.profile import NodeTime, print_profile
 from halyard.profiling import flame
 from halyard.profiling.capture import MOST_EXECUTIONS, Capture, Profiled, capture
+from halyard.report import show_parts
 from halyard.terminal import Terminal
 
 _WARMUP = 3

@@ -30,7 +30,7 @@ from halyard.cli.options.driver import (
 )
 from halyard.cli.options.filled import filled
 from halyard.cli.options.inputs import output_option
-from halyard.cli.options.model import ModelChoice, model_options, show_parts
+from halyard.cli.options.model import ModelChoice, model_options
 from halyard.cli.options.reference import print_not_compared, reference_option
 from halyard.cli.options.timing import Baseline, baseline_options, timing_options
 from halyard.cli.options.written import WrittenFiles, csv_option, written_options
@@ -45,6 +45,7 @@ from halyard.measurement import Measurement
 from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Run
+from halyard.report import show_parts
 from halyard.runner import EXECUTION_MODES, Target
 from halyard.subject import DynamicSubject, FileSubject, Subject
 from halyard.terminal import Terminal

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from halyard import conditions, hal_version
 from halyard.bench import sustained, tflite_lines
-from halyard.bench.table import print_conditions, print_sustained
 from halyard.bench.timing_options import TimingOptions
 from halyard.devices import Device, Service
 from halyard.driver_options import DriverOptions
@@ -22,7 +21,7 @@ from halyard.machine import Peak
 from halyard.measurement import Measurement, measure
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.conditions import Conditions
-from halyard.report import print_measurement, print_operations
+from halyard.report import print_conditions, print_measurement, print_operations, print_sustained
 from halyard.runner import Target
 from halyard.shape_runs import measure_shapes
 from halyard.subject import DynamicSubject, FileSubject, Subject, shapes_of

@@ -17,10 +17,10 @@ from halyard.engines.halyard import HalyardDevice
 from halyard.engines.litert import LiteRt
 from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.engines.parts import PartsRun
+from halyard.engines.placement import others
 from halyard.engines.spread import Spread, variations
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError, NotExpressible
-from halyard.measurement import others
 from halyard.model import Array, NnapiPart, RunnableModel, half
 from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb

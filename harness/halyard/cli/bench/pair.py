@@ -16,7 +16,6 @@ from halyard.bench.pair import Spec
 from halyard.bench.pair_run import PairRun
 from halyard.bench.report import Report
 from halyard.bench.subjects import subjects_of
-from halyard.bench.table import print_conditions
 from halyard.bench.timing_options import TimingOptions
 from halyard.cli.bench.options import OURS, Form, cores_option, device_option, form_options, told
 from halyard.cli.bench_series import site_of
@@ -32,6 +31,7 @@ from halyard.cli.options.written import WrittenFiles, csv_option, written_option
 from halyard.devices import config_of
 from halyard.devices.config import DeviceConfig
 from halyard.model import DataType
+from halyard.report import print_conditions
 from halyard.runner import EXECUTION_MODES
 from halyard.terminal import Terminal
 

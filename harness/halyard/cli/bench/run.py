@@ -19,7 +19,6 @@ from halyard.bench.burners import Burners
 from halyard.bench.report import Report
 from halyard.bench.site import Site
 from halyard.bench.subjects import subjects_of
-from halyard.bench.table import print_conditions
 from halyard.bench.timing_options import TimingOptions
 from halyard.cli.bench.options import (
     OURS,
@@ -46,6 +45,7 @@ from halyard.engines import peers
 from halyard.engines.peers import FoundPeer
 from halyard.errors import ConfigError
 from halyard.model import DataType
+from halyard.report import print_conditions
 from halyard.subject import FileSubject, Subject
 from halyard.terminal import Terminal
 

@@ -14,12 +14,11 @@ from halyard.cli.options.inputs import input_options
 from halyard.cli.options.reading import reading_options
 from halyard.conversion import FORMATS
 from halyard.errors import ConfigError
-from halyard.model import DataType, HostPart
+from halyard.model import DataType
 from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.read_options import USUAL, ReadOptions
 from halyard.model.shapes import UNSAID, Shapes
 from halyard.subject import DynamicSubject, FileSubject, Subject
-from halyard.terminal import Terminal
 
 DEFAULT = "mobilenet_v2"
 _FILES = ", ".join(f"*{extension}" for each in FORMATS for extension in each.extensions)
@@ -165,23 +164,3 @@ model_options = filled(
         help="Refuse a file with operators that NNAPI has not, rather than run them on the host.",
     ),
 )
-
-
-def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:
-    """What the host runs of a file, and why; what is computed in other numbers than it says."""
-    if not isinstance(subject, FileSubject):
-        return
-    conversion = subject.conversion
-    for note in conversion.notes:
-        terminal.detail(f"note       {note}")
-    if not conversion.unmapped:
-        return
-    shares = [
-        f"the host {len(part.operators)}"
-        if isinstance(part, HostPart)
-        else f"NNAPI {len(part.model.main.operations)}"
-        for part in conversion.parts
-    ]
-    terminal.detail(f"parts      {len(shares)}, of operations: {', '.join(shares)}")
-    for each in conversion.unmapped:
-        terminal.detail(f"host       {each.text()}")
