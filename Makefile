@@ -92,7 +92,7 @@ $(VENV)/.set-up: pyproject.toml build/.packages
 	@touch $@
 
 # Only the messages are built for it: programs come from $(BUILD), Python files from the checkout.
-build/.installed: $(VENV)/.set-up CMakeLists.txt driver/version.h proto/halyard.proto
+build/.installed: $(VENV)/.set-up CMakeLists.txt engine/base/version.h proto/halyard.proto
 	@echo "Installing the package from the checkout (log: build/install.log)"
 	@$(phase) "installing from the checkout" \
 	    $(MAKE) --no-print-directory install-checkout LOG=build/install.log
@@ -218,7 +218,7 @@ standing: build/.installed
 
 # ---- source checks ------------------------------------------------------------------------------
 
-cxx_files := git ls-files --cached --others --exclude-standard '*.cc' '*.h'
+cxx_files := git ls-files --cached --others --exclude-standard '*.cc' '*.h' '*.hpp'
 
 lint: build/.installed
 	@$(cxx_files) | xargs clang-format --dry-run -Werror

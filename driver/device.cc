@@ -24,10 +24,10 @@
 #include "driver/prepare/compilation_cache.h"
 #include "driver/prepare/saved_model.h"
 #include "driver/prepare/support.h"
-#include "driver/version.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
+#include "engine/base/version.h"
 
 namespace halyard::driver {
 namespace {

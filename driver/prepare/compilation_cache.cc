@@ -23,11 +23,11 @@
 #include "driver/prepare/cache_key.h"
 #include "driver/prepare/kept_data.h"
 #include "driver/prepare/saved_model.h"
-#include "driver/version.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/byte_format.h"
 #include "engine/base/log.h"
 #include "engine/base/section_file.h"
+#include "engine/base/version.h"
 
 namespace halyard::driver {
 namespace {

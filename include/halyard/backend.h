@@ -3,7 +3,7 @@
  * What a shared library does to be a backend: it exports halyard_backend_open(). Plain C; nothing
  * else of the engine is needed to write one (docs/backends.md, samples/backend).
  *
- * The library is asked about graphs of one node each, compiles pieces of the nodes it said it
+ * The library is asked about graphs of one node each, compiles partitions of the nodes it said it
  * supports, finishes them, makes each ready for one set of input shapes, makes a state for each
  * execution, and runs it. A graph comes as the bytes that docs/backends.md describes, with the
  * constants in them; they last for the call only. Tensors are dense and row-major.
@@ -44,7 +44,7 @@ typedef struct halyard_resources {
     /* Not 0: return HALYARD_STOPPED. To be called every few milliseconds. */
     int32_t (*should_stop)(void* context);
     /* Before the library allocates what it keeps: counts so many bytes for the client whose model
-     * it is, until the piece or the state is released. HALYARD_RESOURCE_EXHAUSTED: there are no
+     * it is, until the partition or the state is released. HALYARD_RESOURCE_EXHAUSTED: there are no
      * more, and that is what to return. */
     int32_t (*reserve)(void* context, size_t bytes);
     /* The same for memory that is not the processor's. */
@@ -78,25 +78,25 @@ typedef struct halyard_backend {
      * on what a run computes, or about control flow. */
     int32_t (*supports)(void* self, halyard_bytes graph, halyard_message* message);
 
-    /* Makes `*piece` of a graph whose every node it supports. */
-    int32_t (*compile)(void* self, halyard_bytes graph, void** piece, halyard_message* message);
-    void (*release_piece)(void* self, void* piece);
+    /* Makes `*partition` of a graph whose every node it supports. */
+    int32_t (*compile)(void* self, halyard_bytes graph, void** partition, halyard_message* message);
+    void (*release_partition)(void* self, void* partition);
 
-    /* May be null. Once for each piece, before all that follows: what takes long or much memory,
-     * and may fail, a program that is built for a device for one. */
-    int32_t (*finish)(void* self, void* piece, const halyard_resources* resources,
+    /* May be null. Once for each partition, before all that follows: what takes long or much
+     * memory, and may fail, a program that is built for a device for one. */
+    int32_t (*finish)(void* self, void* partition, const halyard_resources* resources,
                       halyard_message* message);
 
-    /* Makes `*shaped` of a piece, which outlives it, for inputs of these shapes. Writes the shapes
-     * of all outputs, and how many bytes of workspace a run needs. */
-    int32_t (*specialize)(void* self, const void* piece, const halyard_shape* inputs,
+    /* Makes `*shaped` of a partition, which outlives it, for inputs of these shapes. Writes the
+     * shapes of all outputs, and how many bytes of workspace a run needs. */
+    int32_t (*specialize)(void* self, const void* partition, const halyard_shape* inputs,
                           size_t input_count, halyard_shape* outputs, size_t output_count,
                           size_t* workspace_size, void** shaped, halyard_message* message);
     void (*release_shaped)(void* self, void* shaped);
 
-    /* Both or neither may be null. Makes `*state` of one execution of the piece, which outlives it:
-     * a queue, buffers. Runs with one state come one after the other. */
-    int32_t (*make_state)(void* self, const void* piece, const halyard_resources* resources,
+    /* Both or neither may be null. Makes `*state` of one execution of the partition, which outlives
+     * it: a queue, buffers. Runs with one state come one after the other. */
+    int32_t (*make_state)(void* self, const void* partition, const halyard_resources* resources,
                           void** state, halyard_message* message);
     void (*release_state)(void* self, void* state);
 

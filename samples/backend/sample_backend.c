@@ -82,15 +82,15 @@ typedef struct operation {
 } operation;
 
 /* What is kept of a graph: the bytes go with the call. */
-typedef struct piece {
+typedef struct partition {
     graph read;        /* whose texts are not looked at any more */
     float** constants; /* per tensor; null for what is none */
     operation* operations;
-} piece;
+} partition;
 
-static void release_piece(void* self, void* handle) {
+static void release_partition(void* self, void* handle) {
     (void)self;
-    piece* of = handle;
+    partition* of = handle;
     for (uint32_t i = 0; of->constants != NULL && i < of->read.tensor_count; ++i) {
         free(of->constants[i]);
     }
@@ -100,7 +100,7 @@ static void release_piece(void* self, void* handle) {
     free(of);
 }
 
-static int keep_constants(piece* into, halyard_bytes bytes) {
+static int keep_constants(partition* into, halyard_bytes bytes) {
     into->constants = calloc(into->read.tensor_count + 1u, sizeof(float*));
     into->operations = calloc(into->read.node_count + 1u, sizeof(operation));
     if (into->constants == NULL || into->operations == NULL) {
@@ -120,7 +120,7 @@ static int keep_constants(piece* into, halyard_bytes bytes) {
 }
 
 static int32_t compile(void* self, halyard_bytes bytes, void** handle, halyard_message* message) {
-    piece* made = calloc(1, sizeof(piece));
+    partition* made = calloc(1, sizeof(partition));
     if (made == NULL) {
         return HALYARD_RESOURCE_EXHAUSTED;
     }
@@ -142,7 +142,7 @@ static int32_t compile(void* self, halyard_bytes bytes, void** handle, halyard_m
         into->output = each->outputs[0];
     }
     if (status != HALYARD_OK) {
-        release_piece(self, made);
+        release_partition(self, made);
         return status;
     }
     *handle = made;
@@ -164,7 +164,7 @@ typedef struct place {
 } place;
 
 typedef struct shaped {
-    const piece* of;
+    const partition* of;
     place* places; /* per tensor */
 } shaped;
 
@@ -335,8 +335,8 @@ static int32_t run_operation(const shaped* of, const operation* each, const haly
     return HALYARD_OK;
 }
 
-static int32_t run_piece(void* self, const void* handle, void* state, const halyard_run* run,
-                         halyard_message* message) {
+static int32_t run_partition(void* self, const void* handle, void* state, const halyard_run* run,
+                             halyard_message* message) {
     (void)self;
     (void)state;
     (void)message;
@@ -358,10 +358,10 @@ static const halyard_backend kBackend = {
         .self = NULL,
         .supports = supports,
         .compile = compile,
-        .release_piece = release_piece,
+        .release_partition = release_partition,
         .specialize = specialize,
         .release_shaped = release_shaped,
-        .run = run_piece,
+        .run = run_partition,
 };
 
 __attribute__((visibility("default"))) const halyard_backend* halyard_backend_open(

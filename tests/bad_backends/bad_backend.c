@@ -29,7 +29,8 @@ static int32_t supports(void* self, halyard_bytes graph, halyard_message* messag
 #endif
 }
 
-static int32_t compile(void* self, halyard_bytes graph, void** partition, halyard_message* message) {
+static int32_t compile(void* self, halyard_bytes graph, void** partition,
+                       halyard_message* message) {
     (void)self;
     (void)graph;
     (void)partition;
@@ -150,7 +151,7 @@ static const halyard_backend kBackend = {
         .self = NULL,
         .supports = supports,
         .compile = compile,
-        .release_piece = release,
+        .release_partition = release,
         .finish = finish,
         .make_state = make_state,
 #if !defined(KEEPS_ITS_STATES)

@@ -27,7 +27,7 @@ static int32_t supports_add(void* self, halyard_bytes bytes, halyard_message* me
 static int32_t run_wrongly(void* self, const void* handle, void* state, const halyard_run* run,
                            halyard_message* message) {
     const shaped* of = handle;
-    const int32_t status = run_piece(self, handle, state, run, message);
+    const int32_t status = run_partition(self, handle, state, run, message);
     for (uint32_t i = 0; status == HALYARD_OK && i < of->of->read.output_count; ++i) {
         float* output = run->outputs[i].data;
         const int64_t count = elements_of(&of->places[of->of->read.outputs[i]].shape);

@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "engine": {"engine", "halyard"},
     "driver": {"driver", "engine"},
     "hal": {"hal", "driver", "engine"},
+    "library": {"library", "engine", "halyard"},
 }
 
 # The same of the rooms of the Android edge. What lies in hal/ itself is the service, which may
@@ -60,7 +61,7 @@ def tracked(*patterns: str) -> list[Path]:
 
 def test_includes_point_down() -> None:
     upward = []
-    for file in tracked("*.cc", "*.h", "*.inc"):
+    for file in tracked("*.cc", "*.h", "*.hpp", "*.inc"):
         allowed = MAY_INCLUDE.get(file.parts[0])
         if allowed is None:
             continue
@@ -106,16 +107,31 @@ def test_the_rooms_of_hal_know_only_those_below() -> None:
     assert upward == []
 
 
-def test_samples_take_the_c_header_alone() -> None:
-    sources = tracked("samples/*.c", "samples/*.h")
-    assert sources
+def test_samples_take_what_is_installed_alone() -> None:
+    taken: dict[str, set[str]] = {"backend": set(), "engine": set()}
+    for file in tracked("samples/*.c", "samples/*.cc", "samples/*.h"):
+        taken[file.parts[1]] |= {
+            target
+            for target in re.findall(
+                r'^#include "([^"]+)"', (ROOT / file).read_text(), re.MULTILINE
+            )
+            if not target.startswith("samples/")
+        }
+    assert taken == {
+        "backend": {"halyard/backend.h"},
+        "engine": {"halyard/halyard.h", "halyard/halyard.hpp"},
+    }
+
+
+def test_headers_that_are_installed_take_no_others() -> None:
+    headers = tracked("include/**")
+    assert {file.parent for file in headers} == {Path("include/halyard")}
     taken = {
         target
-        for file in sources
+        for file in headers
         for target in re.findall(r'^#include "([^"]+)"', (ROOT / file).read_text(), re.MULTILINE)
-        if not target.startswith("samples/")
     }
-    assert taken == {"halyard/backend.h"}
+    assert taken <= {f"halyard/{file.name}" for file in headers}
 
 
 def test_no_hal_version_in_the_preprocessor() -> None:
@@ -127,7 +143,17 @@ def test_no_hal_version_in_the_preprocessor() -> None:
 
 def test_sources_carry_a_licence_line() -> None:
     sources = tracked(
-        "*.c", "*.cc", "*.h", "*.inc", "*.py", "*.sh", "*.proto", "*.bp", "CMakeLists.txt"
+        "*.c",
+        "*.cc",
+        "*.cmake",
+        "*.h",
+        "*.hpp",
+        "*.inc",
+        "*.py",
+        "*.sh",
+        "*.proto",
+        "*.bp",
+        "CMakeLists.txt",
     )
     missing = [
         file
@@ -185,7 +211,9 @@ def test_the_docs_map_the_folders() -> None:
     assert {str(folder) for folder in mapped} == there
 
 
-_TOP = "include|proto|engine|driver|hal|harness|tests|docs|samples|device-configs|benchmarks"
+_TOP = (
+    "include|library|proto|engine|driver|hal|harness|tests|docs|samples|device-configs|benchmarks"
+)
 
 
 def test_pages_name_files_that_there_are() -> None:
@@ -200,7 +228,7 @@ def test_pages_name_files_that_there_are() -> None:
 
 
 def test_the_changelog_begins_with_the_version_that_is_built() -> None:
-    made = re.search(r'HALYARD_VERSION "([\d.]+)"', (ROOT / "driver" / "version.h").read_text())
+    made = re.search(r'HALYARD_VERSION "([\d.]+)"', (ROOT / "engine" / "base" / "version.h").read_text())
     told = re.search(r"\n## .*?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text())
     assert made is not None
     assert told is not None
@@ -209,9 +237,9 @@ def test_the_changelog_begins_with_the_version_that_is_built() -> None:
 
 def test_the_version_is_stated_once() -> None:
     """Beside the changelog, which is its history."""
-    [made] = re.findall(r'HALYARD_VERSION "([\d.]+)"', (ROOT / "driver" / "version.h").read_text())
+    [made] = re.findall(r'HALYARD_VERSION "([\d.]+)"', (ROOT / "engine" / "base" / "version.h").read_text())
     stated = re.compile(rf"version\W.*(?<![\d.]){re.escape(made)}(?![\d.])", re.IGNORECASE)
     builds = [Path("CMakeLists.txt"), Path("Android.bp"), Path("pyproject.toml"), Path("Makefile")]
     sources = tracked("engine/**", "driver/**", "hal/**", "harness/**")
     found = [file for file in (*builds, *sources) if stated.search((ROOT / file).read_text())]
-    assert found == [Path("driver/version.h")]
+    assert found == [Path("engine/base/version.h")]

@@ -88,7 +88,7 @@ Result<std::string> check(const halyard_backend* backend) {
                            " letters, digits, '-' and '_', a letter first");
     }
     if (backend->supports == nullptr || backend->compile == nullptr ||
-        backend->release_piece == nullptr || backend->specialize == nullptr ||
+        backend->release_partition == nullptr || backend->specialize == nullptr ||
         backend->release_shaped == nullptr || backend->run == nullptr ||
         (backend->make_state == nullptr) != (backend->release_state == nullptr)) {
         return unsupported("it lacks a function");

@@ -151,7 +151,7 @@ struct LoadedPartitionParts {
         : library(std::move(theLibrary)) {}
     ~LoadedPartitionParts() {
         if (handle != nullptr) {
-            library->backend().release_piece(library->backend().self, handle);
+            library->backend().release_partition(library->backend().self, handle);
         }
     }
     LoadedPartitionParts(const LoadedPartitionParts&) = delete;

@@ -41,27 +41,45 @@ constexpr std::array kNames = {
 constexpr std::string_view kNoTiles =
         "avx512amx takes a permission of the whole process, which may not be asked for";
 
+// Whether kernels are compiled for a set (HALYARD_CPU_TARGETS).
+#ifdef HALYARD_WITHOUT_SSE4
+constexpr bool kBuiltForSse4 = false;
+#else
+constexpr bool kBuiltForSse4 = true;
+#endif
+#ifdef HALYARD_WITHOUT_AVX2
+constexpr bool kBuiltForAvx2 = false;
+#else
+constexpr bool kBuiltForAvx2 = true;
+#endif
+#ifdef HALYARD_WITHOUT_AVX512
+constexpr bool kBuiltForAvx512 = false;
+#else
+constexpr bool kBuiltForAvx512 = true;
+#endif
+
 // Those that need nobody's permission.
 std::vector<InstructionSet> detect() {
     std::vector<InstructionSet> sets = {InstructionSet::PORTABLE};
 #if defined(__x86_64__)
     // These look at what the system saves on a context switch, too.
     __builtin_cpu_init();
-    const auto add = [&sets](bool has, InstructionSet set) {
-        if (has) {
+    const auto add = [&sets](bool has, bool built, InstructionSet set) {
+        if (has && built) {
             sets.push_back(set);
         }
-        return has;
     };
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+    const bool sse4 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("aes");
+    const bool avx2 = sse4 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                       __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-    const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
-    add(__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("aes"), InstructionSet::SSE4) &&
-            add(avx2, InstructionSet::AVX2) && add(avx512, InstructionSet::AVX512) &&
-            add(vnni, InstructionSet::AVX512_VNNI);
+    add(sse4, kBuiltForSse4, InstructionSet::SSE4);
+    add(avx2, kBuiltForAvx2, InstructionSet::AVX2);
+    add(avx512, kBuiltForAvx512, InstructionSet::AVX512);
+    add(avx512 && __builtin_cpu_supports("avx512vnni"), kBuiltForAvx512,
+        InstructionSet::AVX512_VNNI);
 #elif defined(__aarch64__)
     sets.push_back(InstructionSet::NEON);
     if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) {

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims of programs around the library; each prints those that do not hold."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import run
+
+Programs = Callable[[str], Path]
+
+
+def test_runs_programs_as_they_should(program: Programs) -> None:
+    """Known values, borrowed constants, saved programs, control flow, limits, profiles."""
+    assert run(program("running")) == ""
+
+
+def test_refuses_what_breaks_the_rules(program: Programs) -> None:
+    assert run(program("hostile")) == ""
+
+
+def test_does_to_the_process_only_what_it_is_asked_for(program: Programs) -> None:
+    """No thread, process, signal handler or permission; two logs; an executor of the host's."""
+    assert run(program("manners"), OCL_ICD_VENDORS="/nonexistent") == ""
+
+
+def test_leaves_nothing_behind_when_it_is_unloaded(program: Programs, prefix: Path) -> None:
+    cycles = program("cycles")
+    assert run(cycles, cycles.parent / "libguest.so", 1000).startswith("threads ")
+
+
+def test_leaks_nothing_and_reads_nothing_undefined(program: Programs) -> None:
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        pytest.skip("valgrind is not installed: apt install valgrind")
+    cycles = program("cycles")
+    run(
+        *(valgrind, "--quiet", "--error-exitcode=9", "--leak-check=full"),
+        *("--errors-for-leak-kinds=definite,indirect", cycles),
+        *(cycles.parent / "libguest.so", 1),
+    )
