@@ -19,10 +19,11 @@ from typing import Any
 
 import pytest
 
-from halyard import golden_folder, native, operations
+from halyard import golden_folder
 from halyard.cases import Case, Verdict
 from halyard.conformance.suite import Suite
 from halyard.errors import HalyardError
+from halyard.programs import native, operations
 from tests import collected
 
 _ARGUMENTS = ("golden_case", "derived_case", "any_case")

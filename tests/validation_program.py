@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from halyard import delimited, native
 from halyard.cases import Case
+from halyard.programs import native, protobuf_stream
 
 _HANGS = 1200
 
@@ -63,7 +63,7 @@ def run(
     if not program.is_file():
         pytest.skip(f"{name} is not built: make test-native builds it")
     bundle = folder / "bundle"
-    bundle.write_bytes(delimited.write(case.test_case for case in cases))
+    bundle.write_bytes(protobuf_stream.write(case.test_case for case in cases))
     workers = str(os.cpu_count() or 1)
     start = time.monotonic()
     done = subprocess.run(

@@ -8,7 +8,7 @@ tests/fresh.py imports this file without the packages that Halyard needs.
 import os
 from pathlib import Path
 
-from halyard import native
+from halyard.programs import native
 
 VARIABLE = "HALYARD_GOLDENS"
 HOW_TO_GET = "`make goldens SPECS=DIR` makes them (docs/conformance.md)"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from halyard import native
 from halyard.conformance.suite import judge
 from halyard.devices import Service, ServiceOptions, VirtualDevice, config_of
-from halyard.runner import Target
+from halyard.programs import native
+from halyard.runner.execution import Target
 from halyard.vm.machine import ARM64
 from halyard.vm.virtual_machine import VmOptions
 from tests.conftest import Bundle

@@ -11,13 +11,13 @@ from __future__ import annotations
 import statistics
 import tempfile
 
+from halyard.benchmark_model import Subject
 from halyard.devices import Device
 from halyard.devices.host import HostDevice
-from halyard.driver_options import DriverOptions
 from halyard.model import DataType
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
-from halyard.subject import Subject
+from halyard.runner.execution import Target, run_cases
 
 _ROUNDS = 7
 _TIMES = 20  # in one process

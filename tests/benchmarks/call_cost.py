@@ -12,12 +12,12 @@ from __future__ import annotations
 import statistics
 import sys
 
+from halyard.benchmark_model import Subject
 from halyard.devices import Device, ServiceOptions, config_of, open_config
 from halyard.devices.host import HostDevice
 from halyard.model import DataType, ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
-from halyard.subject import Subject
+from halyard.runner.execution import Target, run_cases
 
 _ROUNDS = 5
 _CALLS = 200

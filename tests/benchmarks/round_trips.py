@@ -13,7 +13,7 @@ import sys
 from halyard.devices import ServiceOptions, config_of, open_config
 from halyard.devices.device import Wire
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
+from halyard.runner.execution import Target
 from tests.benchmarks.call_cost import median_ms, one_operation
 
 _ROUNDS = 5

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
+from halyard.programs import native
 
 from .soong import Module, parse
 

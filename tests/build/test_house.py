@@ -211,6 +211,9 @@ def test_the_docs_map_the_folders() -> None:
     assert {str(folder) for folder in mapped} == there
 
 
+# The version is stated here alone.
+_VERSION = ROOT / "engine" / "base" / "version.h"
+
 _TOP = (
     "include|library|proto|engine|driver|hal|harness|tests|docs|samples|device-configs|benchmarks"
 )
@@ -228,7 +231,7 @@ def test_pages_name_files_that_there_are() -> None:
 
 
 def test_the_changelog_begins_with_the_version_that_is_built() -> None:
-    made = re.search(r'HALYARD_VERSION "([\d.]+)"', (ROOT / "engine" / "base" / "version.h").read_text())
+    made = re.search(r'HALYARD_VERSION "([\d.]+)"', _VERSION.read_text())
     told = re.search(r"\n## .*?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text())
     assert made is not None
     assert told is not None
@@ -237,7 +240,7 @@ def test_the_changelog_begins_with_the_version_that_is_built() -> None:
 
 def test_the_version_is_stated_once() -> None:
     """Beside the changelog, which is its history."""
-    [made] = re.findall(r'HALYARD_VERSION "([\d.]+)"', (ROOT / "engine" / "base" / "version.h").read_text())
+    [made] = re.findall(r'HALYARD_VERSION "([\d.]+)"', _VERSION.read_text())
     stated = re.compile(rf"version\W.*(?<![\d.]){re.escape(made)}(?![\d.])", re.IGNORECASE)
     builds = [Path("CMakeLists.txt"), Path("Android.bp"), Path("pyproject.toml"), Path("Makefile")]
     sources = tracked("engine/**", "driver/**", "hal/**", "harness/**")

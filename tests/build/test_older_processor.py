@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from halyard import native
+from halyard.programs import native
 
 EMULATOR = "qemu-x86_64-static"
 # Which kernels AMX would have, and how weights are packed.

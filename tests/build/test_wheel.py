@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
+from halyard.programs import native
 from tests.harness.test_own_tests import CASES, SPEC, TEST
 
 ROOT = Path(__file__).parents[2]
 
 PRINT_PLACES = """
-from halyard import native, proto
+from halyard.programs import native
+from halyard import proto
 from halyard.proto import halyard_pb2
 print(proto.__file__)
 print(halyard_pb2.__file__)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """C++ programs that are tests and run on a device: they lie in the build folder, in no package."""
 
-from halyard import native
 from halyard.devices import WORK_FOLDER, VirtualDevice
 from halyard.errors import ProgramMissing
+from halyard.programs import native
 
 
 def put_test_program(device: VirtualDevice, name: str) -> str:

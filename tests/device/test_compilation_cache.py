@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from halyard.benchmark_model import Subject
 from halyard.devices import ServiceOptions, VirtualDevice
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
-from halyard.subject import Subject
+from halyard.runner.execution import Target, run_cases
 
 FOLDER = "/data/local/tmp/kept-models"
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.devices import VirtualDevice
 from halyard.devices.adb_service import list_services, registered
 from halyard.doctor import places
@@ -20,6 +19,7 @@ from halyard.doctor.checks import checks_for
 from halyard.doctor.examination import checked
 from halyard.doctor.finding import Finding, Verdict
 from halyard.doctor.patient import Patient
+from halyard.programs import native
 
 INSTANCE = "deployed"
 PROGRAM = f"{places.PROGRAM_FOLDER}/{native.AIDL_SERVICE}"

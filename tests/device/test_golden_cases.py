@@ -19,7 +19,7 @@ from halyard.cases import Case
 from halyard.conformance.suite import WAYS, Way, judge, judge_each, lowest_versions
 from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
+from halyard.runner.execution import Target
 from tests.conftest import Bundle
 
 pytestmark = pytest.mark.newest_hal("1.3")  # a HIDL service has no later one

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from halyard import hal_version
+from halyard.benchmark_model import Subject
 from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
-from halyard.driver_options import DriverOptions
 from halyard.engines import litert
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.placement import shares
-from halyard.measurement import Measurement, measure
+from halyard.measurement.measurement import Measurement, measure
 from halyard.model import DataType
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
-from halyard.subject import Subject
+from halyard.runner.execution import Target
+from halyard.transport import hal_version
 
 SIZE, WIDTH = 32, 0.1
 

@@ -8,16 +8,16 @@ import pytest
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard import hal_version
+from halyard.benchmark_model import DynamicSubject, FileSubject
 from halyard.devices import Service, VirtualDevice
 from halyard.engines.halyard import HalyardDevice
-from halyard.measurement import measure
+from halyard.measurement.measurement import measure
+from halyard.measurement.shape_runs import measure_shapes
 from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import Shapes
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
-from halyard.shape_runs import measure_shapes
-from halyard.subject import DynamicSubject, FileSubject
+from halyard.runner.execution import Target
+from halyard.transport import hal_version
 from tests.harness.test_tflite_parts import mixed
 from tests.harness.test_tflite_shapes import any_image
 from tests.harness.tflite_file import GraphFile

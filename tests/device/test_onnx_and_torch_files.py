@@ -12,17 +12,17 @@ pytest.importorskip("onnxruntime")
 
 from onnx import ModelProto
 
-from halyard import hal_version
-from halyard.compare import compare_all
+from halyard.benchmark_model import FileSubject
+from halyard.comparison.difference import compare_all
 from halyard.conversion import convert
 from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.workload import Workload
-from halyard.measurement import measure
+from halyard.measurement.measurement import measure
 from halyard.model import RunnableModel
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
-from halyard.subject import FileSubject
+from halyard.runner.execution import Target
+from halyard.transport import hal_version
 from tests.harness.agreement import disagreements
 from tests.harness.onnx_models import mobilenet_block, resnet_block_qdq, transformer_encoder
 from tests.harness.test_onnx_reading import around_an_atan

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from halyard import hal_version
+from halyard.benchmark_model import Subject
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
 from halyard.comparison.opening import Sides
@@ -17,8 +17,8 @@ from halyard.errors import ConfigError
 from halyard.model import DataType
 from halyard.profiling.capture import Profiled, capture
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
-from halyard.subject import Subject
+from halyard.runner.execution import Target
+from halyard.transport import hal_version
 from tests.harness.test_profiling import decoded, nested
 
 _SUBJECT = Subject.of_zoo("small_classifier", DataType.FLOAT32, 16, 0.5)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from halyard import delimited, native
+from halyard.benchmark_model import Subject
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
 from halyard.engines.halyard import HalyardDevice
-from halyard.measurement import measure
+from halyard.measurement.measurement import measure
 from halyard.model import DataType
+from halyard.programs import native, protobuf_stream
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
-from halyard.subject import Subject
+from halyard.runner.execution import Target
 from tests.device.programs import put_test_program
 
 SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)
@@ -33,7 +33,7 @@ def push_bundle(device: VirtualDevice, folder: Path, options: pb.RunOptions) -> 
     """One case with the subject, and options; their paths on the device."""
     model = SUBJECT.zoo_model
     case = pb.TestCase(name="victim", model=model.model, examples=[model.example(0)])
-    (folder / "bundle").write_bytes(delimited.write([case]))
+    (folder / "bundle").write_bytes(protobuf_stream.write([case]))
     (folder / "options").write_bytes(options.SerializeToString())
     for name in ("bundle", "options"):
         device.push(folder / name, f"{WORK_FOLDER}/victim.{name}")

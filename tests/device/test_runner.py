@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from halyard.benchmark_model import Subject
 from halyard.devices import Service, VirtualDevice
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
-from halyard.subject import Subject
+from halyard.runner.execution import Target, run_cases
 
 ENDLESS = 100_000_000
 

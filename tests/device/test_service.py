@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from halyard import native
 from halyard.devices import ServiceOptions, VirtualDevice
 from halyard.devices.adb_service import list_services, registered
 from halyard.errors import HalyardError, ServiceError
+from halyard.programs import native
 
 PROGRAM = f"/vendor/bin/hw/{native.SERVICE}"
 

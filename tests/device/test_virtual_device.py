@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.devices import VirtualDevice
 from halyard.errors import CommandTimeout, DeviceError
+from halyard.programs import native
 from halyard.vm import initramfs
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from halyard.compare import MAX_STEPS, Difference
-from halyard.judging import Rules, judge
+from halyard.comparison.difference import MAX_STEPS, Difference
+from halyard.comparison.judging import Rules, judge
 from halyard.model import TensorInfo
 
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from halyard.bench.report import Report
+from halyard.bench.bench_report import Report
 from halyard.bench.results import EngineResult, ModelResult
-from halyard.machine import Peak
+from halyard.benchmark_model import Subject
 from halyard.model import DataType
 from halyard.records.bench import Bench
-from halyard.subject import Subject
+from halyard.timing.machine import Peak
 
 PEAK = Peak(1, "x", 10.0, "y", 100.0, 1.0, 1.0)
 

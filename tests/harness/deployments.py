@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.deploy.deployment import Deployment
 from halyard.deploy.payload import Payload, for_vendor
 from halyard.devices.device import Wire
 from halyard.doctor import places
+from halyard.programs import native
 from tests.harness.fake_phone import FakePhone
 
 PROGRAM = f"{places.PROGRAM_FOLDER}/{native.AIDL_SERVICE}"

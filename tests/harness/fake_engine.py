@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from halyard import delimited
+from halyard.programs import protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 
 # Each execution takes so long, if one looks at the times.
@@ -19,7 +19,7 @@ NANOSECONDS = 1_500_000
 
 
 def send(result: pb.CaseResult) -> None:
-    sys.stdout.buffer.write(delimited.write([result]))
+    sys.stdout.buffer.write(protobuf_stream.write([result]))
     sys.stdout.flush()
 
 

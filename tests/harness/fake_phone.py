@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from halyard import native
 from halyard.devices.device import CommandResult, Limits, Progress, Service, ServiceOptions
 from halyard.devices.shell import parse_properties
 from halyard.errors import DeviceUnreachable
+from halyard.programs import native
 
 _PLACES = re.compile(r"(?<![\w.*])/(data|vendor|proc|sys|dev|odm|system)/(?!null)")
 

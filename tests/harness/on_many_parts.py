@@ -12,7 +12,7 @@ from halyard.engines.original import fitted, run_part
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, HostPart, NnapiPart, RunnableModel, dtype_of
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 
 SECONDS = 60
 

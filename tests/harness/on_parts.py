@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from halyard.compare import compare
+from halyard.comparison.difference import compare
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.original import engine_of, run_file, run_part
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, TensorInfo, operation_name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
+from halyard.programs import native
 
 BACKEND = f"GpuAcc:device={os.environ.get('HALYARD_OPENCL_DEVICE', 'pthread')}"
 

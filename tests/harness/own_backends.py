@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
+from halyard.programs import native
 
 
 def own_backends(name: str, folder: Path) -> Path:

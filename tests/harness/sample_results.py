@@ -3,7 +3,6 @@
 
 import msgspec
 
-from halyard.machine import Peak
 from halyard.records import bench as benches
 from halyard.records import compare as comparisons
 from halyard.records import conditions as states
@@ -11,6 +10,7 @@ from halyard.records import conformance as conformances
 from halyard.records import doctor as findings
 from halyard.records import run as runs
 from halyard.records import vts as suites
+from halyard.timing.machine import Peak
 
 
 def timings(median: float, count: int = 10) -> runs.Timings:

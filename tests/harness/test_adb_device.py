@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.devices.adb import AdbDevice
 from halyard.devices.device import WORK_FOLDER, Progress
 from halyard.errors import (
@@ -16,6 +15,7 @@ from halyard.errors import (
     DeviceUnreachable,
     ProgramMissing,
 )
+from halyard.programs import native
 from tests.harness.fake_link import FakeLink, LinkBroken, LinkError, LinkTimeout
 
 

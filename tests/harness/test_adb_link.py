@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.devices import adb_link
 from halyard.devices.adb_link import (
     LibraryLink,
@@ -24,6 +23,7 @@ from halyard.devices.adb_link import (
     tcp_link,
 )
 from halyard.errors import ProgramMissing
+from halyard.programs import native
 
 # More than anything that is asked for here.
 LIMIT = 64 * 2**20

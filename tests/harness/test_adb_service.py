@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.devices import service_folder
 from halyard.devices.adb import AdbDevice
 from halyard.devices.adb_service import UNKNOWN_EXIT_CODE, AdbService, registered
 from halyard.devices.device import WORK_FOLDER, ServiceOptions, Wire
 from halyard.errors import ServiceError
+from halyard.programs import native
 from halyard.vm import qemu
 from tests.harness.fake_link import FakeLink
 

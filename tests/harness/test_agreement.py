@@ -4,15 +4,16 @@
 import numpy as np
 import pytest
 
-from halyard import native, reference, zoo
-from halyard.compare import Difference, allowed_error, compare
+from halyard import reference, zoo
+from halyard.comparison.difference import Difference, allowed_error, compare
 from halyard.devices.host import HostDevice
 from halyard.engines import litert
 from halyard.engines.litert import LiteRt
 from halyard.errors import ProgramMissing
 from halyard.model import Array, DataType, RunnableModel, half
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 from halyard.zoo import ZooModel
 from tests.harness.on_engine import outputs_of
 

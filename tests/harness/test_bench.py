@@ -18,27 +18,28 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import delimited, machine
 from halyard.bench import checks
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.cores import CoreTurns
 from halyard.bench.results import ModelResult
 from halyard.bench.table import print_model, print_nodes
+from halyard.benchmark_model import Subject
 from halyard.cli.program import cli
-from halyard.driver_options import DriverOptions
+from halyard.comparison.reference import Reference, Repetitions, reference
 from halyard.engines import libraries, peers
 from halyard.engines.engine import EngineMissing
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.peers import PEERS, FoundPeer, Peer
 from halyard.engines.process import EngineProcess
-from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
-from halyard.machine import Peak
 from halyard.model import DataType
+from halyard.programs import protobuf_stream
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import Subject
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing import machine
+from halyard.timing.machine import Peak
 
 SUBJECT = Subject("small_classifier", DataType.FLOAT32, 16, 0.35)
 FAKE = Path(__file__).with_name("fake_engine.py")
@@ -388,13 +389,13 @@ def test_the_runner_refuses_a_command_that_makes_no_sense(served: Sequence[str |
     assert done.returncode == 1
     assert b'a command is "run COUNT WARMUP", the same with least and most seconds' in done.stderr
     assert b", not walk 3" in done.stderr
-    assert len(list(delimited.read(done.stdout, pb.CaseResult))) == 1
+    assert len(list(protobuf_stream.read(done.stdout, pb.CaseResult))) == 1
 
 
 def test_the_runner_profiles_when_it_is_told(served: Sequence[str | Path]) -> None:
     done = subprocess.run(served, input=b"profile 3 1\nrun 1 0\n", capture_output=True, timeout=60)
     assert done.returncode == 0
-    first, second, third = delimited.read(done.stdout, pb.CaseResult)
+    first, second, third = protobuf_stream.read(done.stdout, pb.CaseResult)
     assert not first.profile
     assert not third.profile
     assert len(second.profile) == len(first.placement) > 1
@@ -405,7 +406,7 @@ def test_the_runner_profiles_when_it_is_told(served: Sequence[str | Path]) -> No
 def test_the_runner_ends_with_its_commands(served: Sequence[str | Path]) -> None:
     done = subprocess.run(served, input=b"run 2 0\n", capture_output=True, timeout=60)
     assert done.returncode == 0
-    first, second = delimited.read(done.stdout, pb.CaseResult)
+    first, second = protobuf_stream.read(done.stdout, pb.CaseResult)
     assert len(first.examples[0].timings) == 1
     assert len(second.examples[0].timings) == 2
 

@@ -20,7 +20,7 @@ from halyard.cli.program import cli
 from halyard.errors import HalyardError
 from halyard.records.bench import Bench, Peer
 from halyard.records.run import Model, Run
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 from tests.harness import sample_results
 from tests.harness.bench_documents import document, engine, result
 

@@ -16,22 +16,22 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import machine
 from halyard.bench import clients
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
 from halyard.bench.clients import HIGH_BESIDE_LOW, ClientsResult, Latencies, Side
 from halyard.bench.results import ModelResult
 from halyard.cli.program import cli
-from halyard.driver_options import DriverOptions
 from halyard.engines import peers
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.peers import FoundPeer, Peer
 from halyard.engines.process import EngineProcess
 from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing import machine
 from tests.harness.test_bench import (
     LITERT,
     PEAK,
@@ -393,7 +393,7 @@ def test_an_interrupt_ends_the_command_and_writes(tmp_path: Path) -> None:
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from halyard import machine; from halyard.engines import peers; "
-        "from halyard.machine import Peak;"
+        "from halyard.timing.machine import Peak;"
         "machine.measure_peak = lambda threads: Peak(1, 'x', 1, 'y', 1, 1, 1);"
         "peers.find = lambda *_, **__: [];"
         "from halyard.cli.program import main; main()"

@@ -14,30 +14,30 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import conditions, machine
-from halyard.bench import sustained, turns
+from halyard.bench import series
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.pair import Pair, Side, Spec, Turns
 from halyard.bench.site import Site
 from halyard.bench.table import print_pair
-from halyard.bench.turns import Amount
-from halyard.cli import bench_series
+from halyard.benchmark_model import Subject
 from halyard.cli.program import cli
-from halyard.conditions import UNKNOWN, Gate
-from halyard.devices import HostDevice
-from halyard.driver_options import DriverOptions
+from halyard.devices import HostDevice, conditions
+from halyard.devices.conditions import UNKNOWN, Gate
 from halyard.engines.device_process import DeviceProcess
 from halyard.engines.served import EngineDied, ServedByLines, Stretch
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError
-from halyard.machine import Peak
+from halyard.measurement import sustained
+from halyard.measurement.console import print_sustained
 from halyard.model import DataType
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.conditions import Conditions
-from halyard.report import print_sustained
-from halyard.runner import Target
-from halyard.subject import Subject
-from halyard.terminal import Terminal
+from halyard.runner.execution import Target
+from halyard.terminal.console import Terminal
+from halyard.timing import machine, turns
+from halyard.timing.machine import Peak
+from halyard.timing.turns import Amount
 
 SUBJECT = Subject("small_classifier", DataType.FLOAT32, 16, 0.35)
 SMALL = ("--models", "small_classifier", "--size", "16", "--width", "0.35", "--threads", "1")
@@ -475,7 +475,7 @@ def test_there_is_a_pause_between_models_and_none_before_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pauses = []
-    monkeypatch.setattr(bench_series.time, "sleep", pauses.append)
+    monkeypatch.setattr(series.time, "sleep", pauses.append)
     done = invoke(
         *(*SMALL, "--types", "float32,quant8_signed", "--peers", "litert", "--runs", "2"),
         *("--cool-down", "30"),

@@ -14,26 +14,26 @@ import pytest
 from click.testing import CliRunner, Result
 from onnx import ModelProto
 
-from halyard import machine
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.site import Site
+from halyard.benchmark_model import FileSubject
 from halyard.cli.program import cli
 from halyard.devices import HostDevice
-from halyard.driver_options import DriverOptions
 from halyard.engines import served_parts
 from halyard.engines.peers import PEERS
 from halyard.engines.served import Served, Stretch
 from halyard.engines.served_parts import HostPartProcess, ServedParts
 from halyard.engines.workload import Workload
 from halyard.errors import NotExpressible
-from halyard.machine import Peak
 from halyard.model import Array, HostPart, NnapiPart, Tensors
 from halyard.model.partitioned import PartitionedModel
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import decode
 from halyard.records.bench import Bench
-from halyard.subject import FileSubject
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing import machine
+from halyard.timing.machine import Peak
 from tests.harness.onnx_models import Graph
 from tests.harness.tflite_models import GraphFile
 

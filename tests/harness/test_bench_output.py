@@ -10,12 +10,13 @@ import pytest
 from rich.console import Console
 
 from halyard import records
-from halyard.bench import csv_file, tflite_lines
+from halyard.bench import csv_file
 from halyard.bench.results import EngineResult
 from halyard.bench.table import print_model
+from halyard.measurement import tflite_lines
 from halyard.records.bench import Bench
 from halyard.records.run import Model
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 from tests.harness.bench_documents import PEAK, document, engine, result
 
 

@@ -8,18 +8,19 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from halyard import machine, native, zoo
-from halyard.bench import turns
+from halyard import zoo
 from halyard.bench.cores import OwnRounds
 from halyard.bench.results import OURS, EngineResult, ModelResult, disagreement
-from halyard.bench.turns import Amount
-from halyard.compare import Difference
-from halyard.machine import Peak
+from halyard.benchmark_model import Subject
+from halyard.comparison.difference import Difference
 from halyard.model import DataType, ModelBuilder, TensorType
 from halyard.model.arguments import Activation, Padding
 from halyard.model.multiply_adds import multiply_adds
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import Subject
+from halyard.timing import machine, turns
+from halyard.timing.machine import Peak
+from halyard.timing.turns import Amount
 
 FLOAT = pb.OPERAND_TYPE_TENSOR_FLOAT32
 

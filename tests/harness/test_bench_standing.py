@@ -13,17 +13,18 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import machine, records
+from halyard import records
 from halyard.bench import standing, timed
 from halyard.bench.baseline import against
-from halyard.bench.report import Report
+from halyard.bench.bench_report import Report
 from halyard.bench.results import RELAXED, EngineResult
 from halyard.cli.program import cli
 from halyard.engines.peers import PEERS
 from halyard.errors import ConfigError, HalyardError
 from halyard.records.bench import Bench, Peer
 from halyard.records.standing import Standing, encode
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing import machine
 from tests.harness.bench_documents import PEAK, document, engine, result
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
+from halyard.programs import native
 
 # Of caches, and of what they are asked for by the checks of the vendor test suite.
 _TESTS = {

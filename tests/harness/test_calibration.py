@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from halyard import native
-from halyard.calibration import Extent, Ratios, as_text, calibrate, models
 from halyard.cli import program
 from halyard.devices import config_of, open_config
-from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError
+from halyard.measurement.calibration import Extent, Ratios, as_text, calibrate, models
+from halyard.programs import native
+from halyard.programs.driver_options import DriverOptions
 
 _TINY = Extent(size=4, channels=4, turns=2)
 

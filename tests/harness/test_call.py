@@ -3,9 +3,9 @@
 
 import pytest
 
-from halyard import operations
 from halyard.model import ModelBuilder, TensorType, operation_name
 from halyard.model.call import Call
+from halyard.programs import operations
 from halyard.proto import halyard_pb2 as pb
 
 FLOAT = pb.OPERAND_TYPE_TENSOR_FLOAT32

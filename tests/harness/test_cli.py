@@ -16,28 +16,23 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard import (
-    hal_version,
-    machine,
-    measurement,
-    native,
-    records,
-    reference,
-    subject,
-    terminal,
-    zoo,
-)
+from halyard import benchmark_model, records, reference, zoo
 from halyard.cli import program
 from halyard.cli import run as cli_run
+from halyard.comparison.reference import Reference
 from halyard.devices import Device, config_of, open_config
 from halyard.engines import halyard as halyard_engine
 from halyard.engines import litert
-from halyard.engines.reference import Reference
 from halyard.errors import ConfigError, ProgramMissing
+from halyard.measurement import measurement
 from halyard.model import DataType
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.listing import Devices, Operations, VirtualDeviceState
-from halyard.runner import Target
+from halyard.runner.execution import Target
+from halyard.terminal import console
+from halyard.timing import machine
+from halyard.transport import hal_version
 from halyard.vm import kernel
 
 Invoke = Callable[..., Result]
@@ -96,7 +91,7 @@ def test_a_wrong_command_line_exits_with_2_before_any_work(
             pytest.fail("a model is built")
         return zoo.build(*_, **named)
 
-    monkeypatch.setattr(subject, "build", work)
+    monkeypatch.setattr(benchmark_model, "build", work)
     monkeypatch.setattr(machine, "measure_peak", lambda _: pytest.fail("the peak is measured"))
     result = invoke(*words)
     assert result.exit_code == 2, result.output
@@ -115,8 +110,8 @@ def test_the_hal_version_is_checked_with_a_small_model(
         sizes.append(named["size"])
         return zoo.build(*words, **named)
 
-    subject._built.cache_clear()
-    monkeypatch.setattr(subject, "build", build)
+    benchmark_model._built.cache_clear()
+    monkeypatch.setattr(benchmark_model, "build", build)
     result = invoke("run", "--type", "quant8_signed", "--hal", "1.0")
     assert (result.exit_code, sizes) == (2, [zoo.MIN_SIZE])
     assert "--hal 1.0: the model needs HAL 1.3 or newer" in result.output
@@ -125,7 +120,7 @@ def test_the_hal_version_is_checked_with_a_small_model(
 @pytest.mark.parametrize("name", zoo.NAMES)
 def test_a_small_model_needs_what_a_larger_one_does(name: str) -> None:
     for data_type in zoo.data_types(name):
-        small = subject.Subject.of_zoo(name, data_type, 16, 0.25)
+        small = benchmark_model.Subject.of_zoo(name, data_type, 16, 0.25)
         assert hal_version.lowest_version(small.runnable.model) == hal_version.lowest_version(
             small.smallest().runnable.model
         )
@@ -259,8 +254,8 @@ def test_a_long_path_is_told_in_one_line(
 
 def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     """A terminal of that many columns."""
-    console = functools.partial(Console, width=columns)
-    monkeypatch.setattr(terminal, "Console", lambda *_, width, **more: console(**more))
+    made = functools.partial(Console, width=columns)
+    monkeypatch.setattr(console, "Console", lambda *_, width, **more: made(**more))
 
 
 @pytest.mark.parametrize("command", ["devices", "operations"])
@@ -324,7 +319,7 @@ def test_hal_versions_that_can_not_carry_the_model_are_refused(text: str, requir
 def test_hal_versions_that_are_none_are_refused_before_anything_is_built(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    monkeypatch.setattr(subject, "build", lambda *_, **__: pytest.fail("a model is built"))
+    monkeypatch.setattr(benchmark_model, "build", lambda *_, **__: pytest.fail("a model is built"))
     result = invoke("run", "--hal", text)
     assert (result.exit_code, "--hal" in result.output) == (2, True)
 
@@ -370,7 +365,7 @@ def unknown(case: pb.TestCase) -> pb.CaseResult:
 def right(case: pb.TestCase) -> pb.CaseResult:
     """What numpy computes."""
     result = unknown(case)
-    inputs = subject.Subject(*SUBJECT).runnable.input_arrays(0)
+    inputs = benchmark_model.Subject(*SUBJECT).runnable.input_arrays(0)
     values = reference.trace(case.model, inputs)
     for output, index in zip(
         result.examples[0].outputs, case.model.main.output_indexes, strict=True
@@ -458,7 +453,7 @@ def test_a_run_that_agrees_exits_with_0_and_says_its_times(
     written = json.loads(path.read_text())
     assert written["driver_timings_ms"]["median"] == 3.0
     assert written["device_timings_ms"]["median"] == 2.0
-    constants = subject.Subject(*SUBJECT).runnable.constant_bytes
+    constants = benchmark_model.Subject(*SUBJECT).runnable.constant_bytes
     assert constants > 100_000
     assert written["memory"]["model_constant_bytes"] == constants
     if litert.available():
@@ -487,7 +482,7 @@ def test_a_wrong_result_is_a_failure(invoke: Invoke, monkeypatch: pytest.MonkeyP
 def test_a_wrong_result_is_told_with_the_name_of_the_reference(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shapes = subject.Subject(*SUBJECT).runnable.outputs
+    shapes = benchmark_model.Subject(*SUBJECT).runnable.outputs
     others = [np.full(info.shape, 7, info.dtype) for info in shapes]
     word = Reference("ONNX Runtime", outputs=others, milliseconds=[1.0], threads=1)
     monkeypatch.setattr(measurement, "reference", lambda *_: word)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from click.shell_completion import BashComplete
 
-from halyard import backends
 from halyard.cli import program
 from halyard.cli.options import completions
 from halyard.cli.options import json as cli_json
 from halyard.devices.adb_link import LinkBroken
 from halyard.errors import ProgramMissing
+from halyard.programs import backends
 
 PROGRAM = Path(__file__).parents[2] / ".venv/bin/halyard"
 

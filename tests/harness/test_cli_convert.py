@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 pytest.importorskip("ai_edge_litert.interpreter")
 
 from halyard import records
+from halyard.benchmark_model import FileSubject
 from halyard.cli.program import cli
 from halyard.model import ModelBuilder, NnapiPart, TensorType
 from halyard.model.dot import dot
@@ -20,7 +21,6 @@ from halyard.model.listing import listing
 from halyard.model.wire import is_cut_off
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.convert import Convert
-from halyard.subject import FileSubject
 from tests.harness.onnx_models import Graph
 from tests.harness.test_tflite_parts import mixed
 from tests.harness.tflite_file import GraphFile

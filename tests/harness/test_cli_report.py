@@ -12,7 +12,6 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import hal_version
 from halyard.cli import program
 from halyard.html.conformance import CASES
 from halyard.proto import halyard_pb2 as pb
@@ -21,6 +20,7 @@ from halyard.records.bench import OutputAgreement
 from halyard.records.run import Model, Run
 from halyard.records.sustained import Sustained, Window
 from halyard.store import Origin, Store
+from halyard.transport import hal_version
 from tests.harness import sample_results as sample
 
 Report = Callable[..., Result]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from halyard.compare import Difference, compare
+from halyard.comparison.difference import Difference, compare
 from halyard.model import TensorInfo
 
 FLOATS = TensorInfo("out", np.dtype(np.float32), (3,))

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from halyard import onnx, tflite
+from halyard.benchmark_model import Subject
 from halyard.cli.program import cli
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
@@ -35,7 +36,6 @@ from halyard.model.exposure import exposed, temporaries
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import decode
 from halyard.records.compare import Compare
-from halyard.subject import Subject
 from tests.harness.own_backends import own_backends
 
 _FLOATS = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (2, 3))

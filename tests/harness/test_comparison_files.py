@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from onnx import TensorProto
 
+from halyard.benchmark_model import FileSubject
 from halyard.cli.program import cli
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
@@ -25,7 +26,6 @@ from halyard.engines.workload import Workload
 from halyard.model import NnapiPart, RunnableModel
 from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import FileSubject
 from tests.harness import onnx_models
 from tests.harness.onnx_models import Graph
 from tests.harness.test_comparison import FakeTorch

@@ -7,9 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from halyard import conditions
-from halyard.conditions import Gate, joules_between
-from halyard.devices import HostDevice
+from halyard.devices import HostDevice, conditions
+from halyard.devices.conditions import Gate, joules_between
 from halyard.devices.device import CommandResult
 from halyard.records.conditions import Conditions, Energy, Supply
 

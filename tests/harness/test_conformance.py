@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from halyard import hal_version
 from halyard.cases import Case
 from halyard.conformance.suite import Way, judge, judge_each, lowest_versions
 from halyard.devices.host import HostDevice
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
+from halyard.runner.execution import Target
+from halyard.transport import hal_version
 from tests.conftest import Bundle
 
 IN_PROCESS = Target.in_process()

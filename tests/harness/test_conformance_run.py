@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.conformance.driver import Driver
 from halyard.conformance.plan import Planned, parse_versions
 from halyard.conformance.run import RunSettings, run
 from halyard.devices import HostDevice, ServiceOptions, Wire, config_of
 from halyard.devices.host import HostDevice as Host
 from halyard.errors import DeviceError, HalyardError, ServiceError
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
 from tests.harness.test_selection import case
 
@@ -23,7 +23,7 @@ from tests.harness.test_selection import case
 RUNNER = f"""#!{sys.executable}
 import os, signal, sys, time
 from pathlib import Path
-from halyard import delimited
+from halyard.programs import protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 words = sys.argv[1:]
 value = lambda name: words[words.index(name) + 1]
@@ -33,7 +33,7 @@ with open(here / "calls", "a") as calls:
     print(*(word for word in words if not word.startswith("/")), file=calls)
 if (here / "service-is-gone").exists():
     sys.exit(2)
-cases = list(delimited.read(Path(value("--bundle")).read_bytes(), pb.TestCase))
+cases = list(protobuf_stream.read(Path(value("--bundle")).read_bytes(), pb.TestCase))
 with open(value("--results"), "wb", buffering=0) as results:
     for index, case in enumerate(cases):
         result = pb.CaseResult(
@@ -46,7 +46,7 @@ with open(value("--results"), "wb", buffering=0) as results:
             results.write(b"\\xff" * 9)
             os._exit(0)
         if case.name == "truncate":
-            results.write(delimited.write([result])[:-1])
+            results.write(protobuf_stream.write([result])[:-1])
             os._exit(0)
         if case.name == "endless":
             (here / "pid").write_text(str(os.getpid()))
@@ -62,7 +62,7 @@ with open(value("--results"), "wb", buffering=0) as results:
         if crashes:
             result.failed_stage = pb.STAGE_HANG if case.name == "hang" else pb.STAGE_CRASH
         if case.name != "lose":
-            results.write(delimited.write([result]))
+            results.write(protobuf_stream.write([result]))
         if crashes and "--until-crash" in words:
             if case.name == "lose":
                 (here / "service-is-gone").touch()

@@ -8,16 +8,16 @@ from typing import Any, Self
 import pytest
 from rich.console import Console
 
-from halyard import native
+from halyard.benchmark_model import Subject
 from halyard.cli import demo
 from halyard.cli.options import device as cli_device
 from halyard.devices import CommandResult
 from halyard.engines.halyard import HalyardDevice
 from halyard.errors import ProgramMissing
-from halyard.measurement import Measurement
+from halyard.measurement.measurement import Measurement
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import Subject
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 
 
 class FakeService:

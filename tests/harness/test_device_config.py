@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from halyard import native
 from halyard.devices import config_of
 from halyard.devices.config import load, parse
 from halyard.errors import ConfigError
+from halyard.programs import native
 from halyard.vm.machine import ARM64, MACHINES, X86_64, MachineName
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from halyard import native, records
+from halyard import records
 from halyard.cli import program
 from halyard.devices.config import DeviceConfig
 from halyard.devices.device import WORK_FOLDER
@@ -20,6 +20,7 @@ from halyard.doctor.init_script import parse
 from halyard.doctor.patient import Patient, option
 from halyard.doctor.selinux import denials
 from halyard.errors import DeviceUnreachable
+from halyard.programs import native
 from halyard.records.doctor import Doctor
 from tests.harness.fake_phone import FakePhone
 

@@ -8,12 +8,12 @@ from typing import Any
 import click
 import pytest
 
-from halyard import native
 from halyard.cli.bench import pair as bench_pair
 from halyard.cli.bench import run as bench_run
 from halyard.cli.run import run
 from halyard.devices import ServiceOptions
-from halyard.driver_options import DriverOptions
+from halyard.programs import native
+from halyard.programs.driver_options import DriverOptions
 
 Rows = dict[str, dict[str, Any]]
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from halyard.durations import microseconds, milliseconds
+from halyard.terminal.durations import microseconds, milliseconds
 
 
 @pytest.mark.parametrize(

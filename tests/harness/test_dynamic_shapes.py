@@ -14,13 +14,13 @@ from onnx import ModelProto
 pytest.importorskip("onnxruntime")
 pytest.importorskip("ai_edge_litert.interpreter")
 
+from halyard.benchmark_model import DynamicSubject, FileSubject
 from halyard.cli.program import cli
 from halyard.errors import HalyardError
-from halyard.hal_version import lowest_version
 from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import Shapes
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import DynamicSubject, FileSubject
+from halyard.transport.hal_version import lowest_version
 from tests.harness.on_parts import original
 from tests.harness.onnx_models import Graph
 from tests.harness.test_onnx_shapes import attention, convolution

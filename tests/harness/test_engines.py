@@ -10,9 +10,8 @@ import onnx
 import pytest
 
 from halyard import zoo
-from halyard.compare import compare_all
+from halyard.comparison.difference import compare_all
 from halyard.devices.host import HostDevice
-from halyard.driver_options import DriverOptions
 from halyard.engines import libraries
 from halyard.engines.engine import Engine, EngineMissing, EngineRefused
 from halyard.engines.halyard import HalyardDevice, HalyardProcess
@@ -21,8 +20,9 @@ from halyard.engines.peers import PEERS
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError, NotExpressible
 from halyard.model import DataType, ModelBuilder, TensorType
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
+from halyard.runner.execution import Target
 from tests.harness.agreement import disagreements
 
 Make = Callable[[HostDevice], Engine]

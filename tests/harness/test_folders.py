@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from halyard import folders
+from halyard import paths
 
 HOLDING = """
 import os, sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
-from halyard import folders
-held = folders.Temporary("run")
+from halyard import paths
+held = paths.Temporary("run")
 (held.path / "file").write_text("x")
 print(held.path, flush=True)
 time.sleep(60)
@@ -37,7 +37,7 @@ def make_old(path: Path) -> None:
 
 
 def test_it_is_gone_with_its_context() -> None:
-    with folders.Temporary("run") as path:
+    with paths.Temporary("run") as path:
         (path / "sub").mkdir()
         assert path.is_dir()
     assert not path.exists()
@@ -50,10 +50,10 @@ def test_what_a_killed_process_left_is_removed_by_the_next(temporary: Path) -> N
         assert process.stdout is not None
         path = Path(process.stdout.readline().strip())
         make_old(path)
-        with folders.Temporary("run"):
+        with paths.Temporary("run"):
             assert (path / "file").exists(), "its maker lives"
         process.send_signal(signal.SIGKILL)
-    with folders.Temporary("host"):
+    with paths.Temporary("host"):
         assert not path.exists()
 
 
@@ -69,6 +69,6 @@ def test_what_is_new_or_no_folder_of_ours_stays(temporary: Path) -> None:
     link.symlink_to(elsewhere)
     (temporary / "halyard-held-run-file").write_text("")
     make_old(temporary / "halyard-held-run-file")
-    folders.remove_abandoned()
+    paths.remove_abandoned()
     assert all(path.exists() for path in (new, other, elsewhere, link))
     assert (temporary / "halyard-held-run-file").exists()

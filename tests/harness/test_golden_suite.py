@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from halyard import native
 from halyard.cases import Case, golden
 from halyard.conformance import suite
 from halyard.conformance.collection import collect
 from halyard.conformance.suite import Suite, Way
 from halyard.devices import HostDevice
 from halyard.errors import HalyardError, ProgramMissing
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
+from halyard.runner.execution import Target
 from tests.harness.test_golden_cases import addition, encode, operand
 
 ROOT = Path(__file__).parents[2]

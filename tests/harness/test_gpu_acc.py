@@ -12,10 +12,10 @@ import pytest
 from halyard.cases import Case, Verdict
 from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
-from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 from tests.conftest import Bundle
 from tests.harness import opencl
 

@@ -3,11 +3,11 @@
 
 import pytest
 
-from halyard import hal_version
 from halyard.devices import Wire
 from halyard.errors import ConfigError, HalyardError
 from halyard.model import ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
+from halyard.transport import hal_version
 
 FLOATS = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (1, 4))
 

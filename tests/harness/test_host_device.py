@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.devices import HostDevice, open_config
 from halyard.devices.config import parse
 from halyard.errors import (
@@ -16,6 +15,7 @@ from halyard.errors import (
     ProgramMissing,
     ServiceError,
 )
+from halyard.programs import native
 from halyard.vm.machine import ARM64, X86_64
 
 

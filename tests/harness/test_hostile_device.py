@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from halyard import records
+from halyard.benchmark_model import Subject
 from halyard.cases.check import ExpectedOutput, check
 from halyard.cli import program
 from halyard.cli.options import device as cli_device
@@ -28,14 +29,13 @@ from halyard.devices.adb_link import LinkBroken, LinkOverflow, tcp_link
 from halyard.devices.config import DeviceConfig
 from halyard.devices.host import HostDevice
 from halyard.errors import DeviceUnreachable, HalyardError, TooMuchSent
-from halyard.measurement import Measurement
+from halyard.measurement.console import print_measurement
+from halyard.measurement.measurement import Measurement
 from halyard.model import DataType
+from halyard.programs.case_status import failures, stage_name, status_name
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Run
-from halyard.report import print_measurement
-from halyard.results import failures, stage_name, status_name
-from halyard.subject import Subject
-from halyard.terminal import Terminal, printable
+from halyard.terminal.console import Terminal, printable
 from tests.harness.fake_link import FakeLink
 
 # ---- sizes --------------------------------------------------------------------------------------

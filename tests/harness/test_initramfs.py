@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from halyard import native
 from halyard.errors import ProgramMissing
+from halyard.programs import native
 from halyard.vm import initramfs
 from halyard.vm.cpio import entries
 from halyard.vm.kernel import Kernel, Module

@@ -13,10 +13,10 @@ from onnx import TensorProto
 pytest.importorskip("onnxruntime")
 pytest.importorskip("ai_edge_litert.interpreter")
 
+from halyard.benchmark_model import FileSubject
 from halyard.model import ModelBuilder, RunnableModel, TensorType
 from halyard.model.input_ranges import CAREFUL, FREE, Range, Use, of_model, ranges
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import FileSubject
 from tests.harness.on_parts import original
 from tests.harness.onnx_models import Graph
 from tests.harness.tflite_file import GraphFile

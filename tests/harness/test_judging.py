@@ -13,16 +13,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from halyard.compare import Difference
+from halyard.benchmark_model import Subject
+from halyard.comparison.difference import Difference
+from halyard.comparison.judging import MAX_SPREAD, SPREADS, Rules, Steps, judge
+from halyard.comparison.reference import Repetitions, reference
+from halyard.comparison.spread import (
+    INPUTS,
+    KERNELS,
+    ROUNDING,
+    WEIGHTS,
+    Spread,
+    Variation,
+    variations,
+)
 from halyard.engines.engine import EngineRefused, Library, Loaded, Shapes
 from halyard.engines.litert import LiteRt
 from halyard.engines.nudging import nudged, nudged_file, rounding_otherwise
 from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.engines.original import run_file
-from halyard.engines.reference import Repetitions, reference
-from halyard.engines.spread import INPUTS, KERNELS, ROUNDING, WEIGHTS, Spread, Variation, variations
 from halyard.engines.workload import Workload
-from halyard.judging import MAX_SPREAD, SPREADS, Rules, Steps, judge
 from halyard.model import (
     Array,
     DataType,
@@ -33,7 +42,6 @@ from halyard.model import (
     TensorType,
 )
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import Subject
 
 FLOATS = TensorInfo("y", np.dtype(np.float32), (10,))
 INDEXES = TensorInfo("y", np.dtype(np.int32), (10,))

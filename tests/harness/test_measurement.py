@@ -12,14 +12,12 @@ import pytest
 from rich.console import Console
 
 from halyard import records
-from halyard.compare import Difference, allowed_steps
+from halyard.benchmark_model import Subject
+from halyard.comparison.difference import Difference, allowed_steps
+from halyard.comparison.reference import MOST_RUNS, Reference, Repetitions, reference
 from halyard.engines import litert
 from halyard.engines.placement import absent, refusals, shares, strangers
-from halyard.engines.reference import MOST_RUNS, Reference, Repetitions, reference
-from halyard.measurement import Measurement
-from halyard.model import DataType
-from halyard.proto import halyard_pb2 as pb
-from halyard.report import (
+from halyard.measurement.console import (
     agreement,
     memory,
     placement,
@@ -27,9 +25,11 @@ from halyard.report import (
     print_operations,
     times,
 )
-from halyard.results import failures
-from halyard.subject import Subject
-from halyard.terminal import Terminal
+from halyard.measurement.measurement import Measurement
+from halyard.model import DataType
+from halyard.programs.case_status import failures
+from halyard.proto import halyard_pb2 as pb
+from halyard.terminal.console import Terminal
 from tests.harness.agreement import disagreements
 
 SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 96, 0.35)

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from halyard.benchmark_model import Subject
 from halyard.model import DataType
 from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import Subject
 from tests.harness.own_backends import own_backends
 from tests.harness.test_native_runner import Files, add_case, floats, run
 

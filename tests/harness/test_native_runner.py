@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halyard import delimited, native
+from halyard.programs import native, protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 
 FLOATS = pb.OPERAND_TYPE_TENSOR_FLOAT32
@@ -79,7 +79,7 @@ class Files:
     def command(
         self, cases: Sequence[pb.TestCase], options: pb.RunOptions, *more: str
     ) -> list[str | Path]:
-        (self.folder / "bundle").write_bytes(delimited.write(cases))
+        (self.folder / "bundle").write_bytes(protobuf_stream.write(cases))
         (self.folder / "options").write_bytes(options.SerializeToString())
         return [
             native.program("halyard-runner"),
@@ -99,7 +99,7 @@ class Files:
         return self.results()
 
     def results(self) -> list[pb.CaseResult]:
-        results = delimited.read((self.folder / "results").read_bytes(), pb.CaseResult)
+        results = protobuf_stream.read((self.folder / "results").read_bytes(), pb.CaseResult)
         return sorted(results, key=lambda result: result.index)
 
 

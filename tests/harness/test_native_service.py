@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
+from halyard.programs import native
 from halyard.vm import sanitizers
 from tests.harness.own_backends import own_backends
 

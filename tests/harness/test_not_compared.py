@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import machine
 from halyard.cli.program import cli
-from halyard.engines import reference as references
+from halyard.comparison import reference as references
 from halyard.engines.litert import MISSING
-from halyard.machine import Peak
+from halyard.timing import machine
+from halyard.timing.machine import Peak
 from tests.harness.onnx_models import Graph
 
 pytest.importorskip("onnxruntime")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from halyard import onnx, zoo
-from halyard.compare import compare
+from halyard.comparison.difference import compare
 from halyard.engines import litert
 from halyard.engines.litert import LiteRt
 from halyard.errors import HalyardError, NotExpressible, PackageMissing

@@ -15,18 +15,18 @@ from click.testing import CliRunner
 from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from halyard import onnx
+from halyard.benchmark_model import FileSubject
 from halyard.cli.program import cli
 from halyard.devices import open_device
 from halyard.engines.halyard import HalyardDevice
 from halyard.errors import HalyardError
-from halyard.measurement import measure
+from halyard.measurement.measurement import measure
 from halyard.model import Conversion, NnapiPart, TensorType
 from halyard.onnx.reading.mapper import PLAIN, Mapper
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.operators import OPERATORS
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
-from halyard.subject import FileSubject
+from halyard.runner.execution import Target
 from tests.harness.on_parts import converted, inputs_for, original, problems
 from tests.harness.onnx_models import Graph
 

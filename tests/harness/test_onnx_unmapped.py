@@ -11,7 +11,7 @@ from onnx import TensorProto, defs, helper
 from halyard import onnx
 from halyard.onnx.reading.operators import OPERATORS
 from halyard.onnx.reading.unmapped import REASONS
-from halyard.operations import table
+from halyard.programs.operations import table
 from tests.harness.on_parts import converted, inputs_for, original
 from tests.harness.onnx_models import Graph
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from halyard import native
 from halyard.devices.host import HostDevice
-from halyard.driver_options import DriverOptions
 from halyard.engines import litert
 from halyard.engines.litert import LiteRt
 from halyard.errors import ProgramMissing
 from halyard.model import Array, ModelBuilder, TensorType, byte_size, dtype_of
+from halyard.programs import native
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 from tests.harness.on_engine import outputs_of
 
 UINT8 = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM

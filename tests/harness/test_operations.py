@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.errors import HalyardError
-from halyard.operations import as_markdown, parse
+from halyard.programs import native
+from halyard.programs.operations import as_markdown, parse
 
 TEXT = """{"operations": [
     {"name": "ADD", "code": 0, "since": "1.0",

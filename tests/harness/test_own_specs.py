@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native, operations, specs
+from halyard import specs
 from halyard.cases import Case, Verdict, derived
 from halyard.conformance.suite import SECONDS_PER_CASE, Way, judge, judge_each, lowest_versions
 from halyard.devices.host import HostDevice
-from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError
+from halyard.programs import native, operations
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 
 FOLDER = Path(__file__).parents[1] / "specs"
 FILES = [str(path.relative_to(FOLDER)) for path in specs.files(FOLDER)]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.errors import ProgramMissing
+from halyard.programs import native
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 SHOWN = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -13,9 +13,9 @@ import pytest
 
 import halyard
 from halyard.model import ModelBuilder, TensorType
-from halyard.preparation import WHOLE, troubles
+from halyard.model.preparation import WHOLE, troubles
+from halyard.programs.validity import prepared
 from halyard.proto import halyard_pb2 as pb
-from halyard.validity import prepared
 
 FLOAT = pb.OPERAND_TYPE_TENSOR_FLOAT32
 ROW, COLUMN = TensorType(FLOAT, (1, 4)), TensorType(FLOAT, (4,))

@@ -6,10 +6,10 @@ import io
 import pytest
 from rich.console import Console
 
-from halyard.machine import Peak
-from halyard.profile import node_times, print_profile
+from halyard.profiling.node_times import node_times, print_profile
 from halyard.proto import halyard_pb2 as pb
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing.machine import Peak
 
 PEAK = Peak(1, "fma", 100.0, "dot", 400.0, 20.0, 10.0)
 

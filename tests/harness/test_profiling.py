@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from halyard.cli.program import cli
 from halyard.devices.host import HostDevice
 from halyard.errors import HalyardError
-from halyard.profile import node_times
 from halyard.profiling import capture, flame, perfetto
 from halyard.profiling.counters import Sampler, parse
 from halyard.profiling.driver_trace import Execution, Slice, node_profiles, read
+from halyard.profiling.node_times import node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import decode
 from halyard.records.profile import Profile

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from halyard.cli.options import device as cli_device
 from halyard.devices.config import DeviceConfig
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 
 SMALL = ("save", "--model", "small_classifier", "--size", "16", "--width", "0.5")
 

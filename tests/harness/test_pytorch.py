@@ -15,17 +15,17 @@ from halyard import zoo
 from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult
 from halyard.bench.table import print_model
 from halyard.cli.program import cli
-from halyard.compare import compare_all
+from halyard.comparison.difference import compare_all
 from halyard.engines import litert, peers
 from halyard.engines.engine import EngineMissing, EngineRefused
 from halyard.engines.litert import LiteRt
 from halyard.engines.pytorch import DEVICE_VARIABLE, WAYS, Mode, Precision, PyTorch, Way
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError
-from halyard.machine import Peak
 from halyard.model import DataType, ModelBuilder, TensorType
 from halyard.proto import halyard_pb2 as pb
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing.machine import Peak
 from tests.harness.agreement import disagreements
 
 needs_torch = pytest.mark.skipif(

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from halyard import native, operations, reference
+from halyard import reference
 from halyard.devices.host import HostDevice
 from halyard.model import Array, dtype_of
+from halyard.programs import native, operations
 from halyard.proto import halyard_pb2 as pb
 from halyard.reference.tensor import Tensor
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 from tests.random_models import GENERATORS, RandomCase, aliasing, generate, generate_aliased
 
 # Cases that run together; an operation has at least as many.

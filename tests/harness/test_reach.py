@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from halyard import hal_version, machine, reach
 from halyard.bench.pair import Spec
 from halyard.bench.pair_run import Devices, PairRun
 from halyard.bench.site import Site
@@ -20,12 +19,14 @@ from halyard.comparison.choice import choose
 from halyard.comparison.opening import Sides
 from halyard.devices import Device, ServiceOptions, Wire
 from halyard.errors import CommandFailed, ConfigError, TargetUnreachable
-from halyard.hal_version import Choice
-from halyard.machine import Peak
 from halyard.model import DataType, ModelBuilder, RunnableModel, TensorType
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Model
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing import machine
+from halyard.timing.machine import Peak
+from halyard.transport import hal_version, resolve_transport
+from halyard.transport.hal_version import Choice
 
 _HIDL = "android.hardware.neuralnetworks@1.3::IDevice/{}"
 _AIDL = "android.hardware.neuralnetworks.IDevice/{}"
@@ -44,7 +45,7 @@ class Phone:
 @pytest.fixture
 def phone(monkeypatch: pytest.MonkeyPatch) -> Register:
     def with_services(*services: str) -> Device:
-        monkeypatch.setattr(reach, "list_services", lambda _: list(services))
+        monkeypatch.setattr(resolve_transport, "list_services", lambda _: list(services))
         return cast("Device", Phone())
 
     return with_services
@@ -90,31 +91,31 @@ def test_the_model_and_the_service_say_which_wire(
     phone: Register, model: RunnableModel, services: Sequence[str], instance: str, wire: Wire
 ) -> None:
     device = phone(*(each.format("vendor") for each in services))
-    chosen = reach.reached(Choice(), device, model, instance)
+    chosen = resolve_transport.reached(Choice(), device, model, instance)
     assert list(chosen.wires) == [wire]
     assert Site(device, instance=instance or None).reaching(model).wire is wire
 
 
 def test_what_is_asked_for_stays(phone: Register) -> None:
     asked = hal_version.choose("1.2")
-    assert reach.reached(asked, phone(_AIDL.format("vendor")), old(), "vendor") == asked
+    assert resolve_transport.reached(asked, phone(_AIDL.format("vendor")), old(), "vendor") == asked
 
 
 def test_in_process_there_is_no_wire_to_choose() -> None:
     host = cast("Device", Phone(has_binder=False))
-    assert reach.reached(Choice(), host, new()) == Choice()
+    assert resolve_transport.reached(Choice(), host, new()) == Choice()
 
 
 def test_a_service_on_the_wrong_wire_is_told_with_what_to_do(phone: Register) -> None:
     with pytest.raises(ConfigError, match=r"registered over HIDL alone: .* --wires hidl,aidl"):
-        reach.reached(Choice(), phone(_HIDL.format("vendor")), new(), "vendor")
+        resolve_transport.reached(Choice(), phone(_HIDL.format("vendor")), new(), "vendor")
 
 
 def test_a_service_that_is_not_there_is_told_with_those_that_are(phone: Register) -> None:
     device = phone(_HIDL.format("edge"), _AIDL.format("edge"), _AIDL.format("tpu"), "other/vendor")
     said = r"as vendor; there is edge, tpu\. halyard doctor --device 0A1B --instance vendor"
     with pytest.raises(TargetUnreachable, match=said):
-        reach.reached(Choice(), device, old(), "vendor")
+        resolve_transport.reached(Choice(), device, old(), "vendor")
 
 
 def test_a_device_that_does_not_list_its_services_is_asked_for_the_usual_one(
@@ -126,9 +127,9 @@ def test_a_device_that_does_not_list_its_services_is_asked_for_the_usual_one(
         raise CommandFailed("denied", serial=device.serial)
 
     for listing in (denied, lambda _: []):
-        monkeypatch.setattr(reach, "list_services", listing)
-        assert reach.reached(Choice(), device, old(), "vendor") == Choice()
-        assert reach.reached(Choice(), device, new(), "vendor").newest_of is Wire.AIDL
+        monkeypatch.setattr(resolve_transport, "list_services", listing)
+        assert resolve_transport.reached(Choice(), device, old(), "vendor") == Choice()
+        assert resolve_transport.reached(Choice(), device, new(), "vendor").newest_of is Wire.AIDL
 
 
 @pytest.mark.parametrize(
@@ -143,10 +144,10 @@ def test_a_version_that_can_not_carry_the_model_is_told_with_one_that_can(
     named: str, option: str, said: str
 ) -> None:
     with pytest.raises(ConfigError) as refusal:
-        reach.carrying(hal_version.choose("1.3"), new(), named, option)
+        resolve_transport.carrying(hal_version.choose("1.3"), new(), named, option)
     assert str(refusal.value).startswith(said)
-    reach.carrying(hal_version.choose("aidl"), new(), named, option)
-    reach.carrying(hal_version.choose("1.3"), old(), named, option)
+    resolve_transport.carrying(hal_version.choose("aidl"), new(), named, option)
+    resolve_transport.carrying(hal_version.choose("1.3"), old(), named, option)
 
 
 # ---- commands with two sides --------------------------------------------------------------------
@@ -248,7 +249,7 @@ def test_every_command_that_runs_models_asks(
     def asked(*_: object) -> Choice:
         raise ConfigError("which wire?")
 
-    monkeypatch.setattr(reach, "reached", asked)
+    monkeypatch.setattr(resolve_transport, "reached", asked)
     monkeypatch.setattr(machine, "measure_peak", lambda threads: Peak(threads, "", 0, "", 0, 0, 0))
     small = ["small_classifier", "--size", "16", "--width", "0.35"]
     done = CliRunner().invoke(cli, [*words, *small])

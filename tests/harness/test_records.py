@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from halyard import records
 from halyard.errors import HalyardError
-from halyard.machine import Peak
 from halyard.records import Document
 from halyard.records.conformance import Case, Conformance
 from halyard.records.run import Run
+from halyard.timing.machine import Peak
 
 # Of every module in records/.
 for _module in pkgutil.iter_modules(records.__path__):

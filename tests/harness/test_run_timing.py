@@ -11,19 +11,21 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from halyard import conditions, records
-from halyard.bench import sustained, timed
-from halyard.bench.timing_options import TimingOptions
+from halyard import records
+from halyard.bench import timed
+from halyard.benchmark_model import FileSubject
 from halyard.cli import run as cli_run
 from halyard.cli.program import cli
-from halyard.conditions import UNKNOWN
+from halyard.devices import conditions
+from halyard.devices.conditions import UNKNOWN
 from halyard.engines.served import EngineDied
 from halyard.errors import ConfigError
+from halyard.measurement import sustained
+from halyard.measurement.timing_options import TimingOptions
 from halyard.model import RunnableModel
 from halyard.model.partitioned import PartitionedModel
 from halyard.records.conditions import Zone
 from halyard.records.run import Run
-from halyard.subject import FileSubject
 
 SMALL = ("run", "--model", "small_classifier", "--size", "16", "--width", "0.35", "--threads", "1")
 

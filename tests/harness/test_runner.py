@@ -8,29 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.devices import HostDevice
-from halyard.driver_options import DriverOptions
 from halyard.errors import DeviceError, HalyardError
+from halyard.programs import native
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 
 # One result per case, whose message holds the command line and the options.
 RUNNER = f"""#!{sys.executable}
 import sys
-from halyard import delimited
+from halyard.programs import protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 words = sys.argv[1:]
 value = lambda name: words[words.index(name) + 1]
 options = pb.RunOptions.FromString(open(value("--options"), "rb").read())
 rest = [word for word in words if not word.startswith("/")]
 with open(value("--bundle"), "rb") as bundle, open(value("--results"), "wb") as results:
-    for index, case in enumerate(delimited.read(bundle.read(), pb.TestCase)):
+    for index, case in enumerate(protobuf_stream.read(bundle.read(), pb.TestCase)):
         if case.name == "lost":
             continue
         message = " ".join(rest) + f" repeat={{options.repeat}}"
         result = pb.CaseResult(name=case.name, index=index, message=message)
-        results.write(delimited.write([result]))
+        results.write(protobuf_stream.write([result]))
 """
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
 from halyard.cases import Case, Verdict
 from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 from tests.conftest import Bundle
 
 _PROGRAM = "second-backend-runner"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from halyard import hal_version
 from halyard.cases import Case
 from halyard.conformance.expectations import Expectations
 from halyard.conformance.history import History
@@ -17,6 +16,7 @@ from halyard.conformance.selection import Selection, matcher
 from halyard.devices import Wire
 from halyard.errors import ConfigError
 from halyard.proto import halyard_pb2 as pb
+from halyard.transport import hal_version
 
 FLOATS = pb.OPERAND_TYPE_TENSOR_FLOAT32
 

@@ -9,11 +9,11 @@ import pytest
 
 from halyard import reference
 from halyard.devices.host import HostDevice
-from halyard.driver_options import DriverOptions
 from halyard.model import ModelBuilder, TensorType
 from halyard.model.call import Call
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 
 _F32 = pb.OPERAND_TYPE_TENSOR_FLOAT32
 _INPUT_SIZE = 5

@@ -14,7 +14,7 @@ from halyard import hal_version, native, operations, specs
 from halyard.cases import Case, derived
 from halyard.errors import HalyardError
 from halyard.model import operation_name
-from halyard.operations import TypedForm
+from halyard.programs.operations import TypedForm
 from halyard.proto import halyard_pb2 as pb
 
 FOLDER = Path(__file__).parents[1] / "specs"

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from halyard import statistics
-from halyard.statistics import (
+from halyard.timing import statistics
+from halyard.timing.statistics import (
     Summary,
     compare,
     compare_paired,

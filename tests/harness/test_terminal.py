@@ -11,8 +11,8 @@ from enum import StrEnum
 import pytest
 from rich.console import Console
 
-from halyard.progress import Progress
-from halyard.terminal import Step, Terminal, gauge, time_left_text
+from halyard.terminal.console import Step, Terminal, gauge, time_left_text
+from halyard.terminal.progress import Progress
 
 
 def terminal(width: int) -> tuple[Terminal, io.StringIO]:
@@ -168,10 +168,10 @@ def test_what_is_left_goes_by_the_pace_since_nothing_was_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = iter([0.0, 0.0, 50.0, 50.0, 60.0, 60.0])
-    monkeypatch.setattr("halyard.terminal.time.monotonic", lambda: next(clock, 60.0))
+    monkeypatch.setattr("halyard.terminal.console.time.monotonic", lambda: next(clock, 60.0))
     told: list[float] = []
     monkeypatch.setattr(
-        "halyard.terminal.gauge", lambda *words: told.append(words[3]) or gauge(*words)
+        "halyard.terminal.console.gauge", lambda *words: told.append(words[3]) or gauge(*words)
     )
     to, _ = on_a_screen(100)
     with to.step("Timing") as step:
@@ -196,7 +196,7 @@ class Judged:
 
 
 def test_a_run_of_tests_has_a_bar_on_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("halyard.progress._TERMINAL_PACE", 0)
+    monkeypatch.setattr("halyard.terminal.progress._TERMINAL_PACE", 0)
     to, shown = on_a_screen(60)
     progress = Progress(to, 4, Judgement)
     with progress.shown():
@@ -209,7 +209,7 @@ def test_a_run_of_tests_has_a_bar_on_a_screen(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_run_of_tests_has_plain_lines_in_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("halyard.progress._LOG_PACE", 0)
+    monkeypatch.setattr("halyard.terminal.progress._LOG_PACE", 0)
     to, shown = terminal(200)
     progress = Progress(to, 4, Judgement)
     with progress.shown():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from halyard import reference, tflite, zoo
-from halyard.compare import compare
+from halyard.comparison.difference import compare
 from halyard.engines import litert
 from halyard.engines.engine import EngineMissing, EngineRefused
 from halyard.engines.litert import Kernels, LiteRt

@@ -11,27 +11,28 @@ from click.testing import CliRunner
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard import hal_version, machine
+from halyard.benchmark_model import FileSubject
 from halyard.cli.program import cli
+from halyard.comparison.reference import Repetitions, reference
 from halyard.devices import open_device
-from halyard.driver_options import DriverOptions
 from halyard.engines import parts
 from halyard.engines.halyard import HalyardDevice
-from halyard.engines.reference import Repetitions, reference
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
-from halyard.machine import Peak
-from halyard.measurement import measure
+from halyard.measurement.measurement import measure
 from halyard.model import Conversion, HostPart, NnapiPart
 from halyard.model.partitioned import PartitionedModel
-from halyard.profile import short_name
+from halyard.profiling.node_times import short_name
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import decode
 from halyard.records.bench import Bench
 from halyard.records.profile import Profile
 from halyard.records.run import Run
-from halyard.runner import Target
-from halyard.subject import FileSubject
+from halyard.runner.execution import Target
+from halyard.timing import machine
+from halyard.timing.machine import Peak
+from halyard.transport import hal_version
 from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import convert, weights
 

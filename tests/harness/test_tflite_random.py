@@ -25,9 +25,9 @@ from halyard.devices.host import HostDevice
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel
 from halyard.model.fitting import fitted
+from halyard.programs.case_status import failures
 from halyard.proto import halyard_pb2 as pb
-from halyard.results import failures
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 from tests import random_tflite
 from tests.harness.on_parts import converted
 from tests.random_tflite import KINDS, graph

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from halyard.benchmark_model import FileSubject
 from halyard.engines.workload import Workload
 from halyard.errors import NotExpressible
-from halyard.hal_version import lowest_version
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import FileSubject
+from halyard.transport.hal_version import lowest_version
 
 pytest.importorskip("ai_edge_litert.interpreter")
 

@@ -7,14 +7,15 @@ import pytest
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard import conversion, hal_version, tflite, zoo
-from halyard.compare import allowed_steps, compare_all
-from halyard.driver_options import DriverOptions
+from halyard import conversion, tflite, zoo
+from halyard.comparison.difference import allowed_steps, compare_all
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.litert import LiteRt
 from halyard.engines.original import original_inputs, run_file
 from halyard.engines.workload import Workload
 from halyard.model import DataType, RunnableModel
+from halyard.programs.driver_options import DriverOptions
+from halyard.transport import hal_version
 from tests.harness.agreement import disagreements
 
 # Steps of a sequence are operations of their own, or rows.

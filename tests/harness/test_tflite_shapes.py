@@ -11,18 +11,18 @@ from click.testing import CliRunner
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
+from halyard.benchmark_model import FileSubject
 from halyard.cli.program import cli
 from halyard.conversion import convert
 from halyard.devices import open_device
 from halyard.engines.halyard import HalyardDevice
 from halyard.errors import HalyardError
-from halyard.measurement import measure
+from halyard.measurement.measurement import measure
 from halyard.model import Conversion, HostPart
 from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import Shapes
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
-from halyard.subject import FileSubject
+from halyard.runner.execution import Target
 from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import weights
 

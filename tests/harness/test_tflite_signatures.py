@@ -16,10 +16,10 @@ from ai_edge_litert import schema_py_generated as schema
 from click.testing import CliRunner
 
 from halyard import conversion
+from halyard.benchmark_model import FileSubject
 from halyard.cli.program import cli
 from halyard.errors import HalyardError
 from halyard.model.read_options import ReadOptions
-from halyard.subject import FileSubject
 from tests.harness.on_parts import converted
 from tests.harness.tflite_file import GraphFile, packed
 

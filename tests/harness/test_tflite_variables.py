@@ -14,9 +14,9 @@ from ai_edge_litert.interpreter import Interpreter
 from click.testing import CliRunner
 
 from halyard import conversion
+from halyard.benchmark_model import FileSubject
 from halyard.cli.program import cli
 from halyard.model import Array, Conversion
-from halyard.subject import FileSubject
 from tests.harness.on_parts import converted
 from tests.harness.tflite_file import GraphFile, packed
 

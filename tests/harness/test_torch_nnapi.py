@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halyard.compare import compare_all
+from halyard.comparison.difference import compare_all
 from halyard.conversion import convert
 from halyard.engines.halyard import HalyardProcess
 from halyard.errors import HalyardError
@@ -21,7 +21,7 @@ from halyard.model import Array, Conversion, NnapiPart, RunnableModel, operation
 from halyard.model.budget import OverBudget
 from halyard.model.read_options import ReadOptions
 from halyard.model.shapes import OpenDimensions, Shapes
-from halyard.torch_nnapi import conversion, pickles, read_conversion
+from halyard.torch_nnapi import convert_torch, pickles, read_conversion
 from halyard.torch_nnapi.archive import Archive
 from halyard.torch_nnapi.pickles import Storage, Tensor
 from halyard.torch_nnapi.serialized import parse
@@ -198,7 +198,7 @@ def test_orders_of_dimensions_are_numbers() -> None:
     for given in ([twice], [3], [0, 0]):
         module = pickles.Record("module", {"inp_mem_fmts": given})
         with pytest.raises(ValueError, match="inp_mem_fmts does not say 1 times"):
-            conversion._formats(module, "inp_mem_fmts", 1)
+            convert_torch._formats(module, "inp_mem_fmts", 1)
 
 
 def test_strides_of_nothing_do_not_make_much_of_little() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from halyard import hal_version, native
 from halyard.cases import Case, load
 from halyard.cli import program
 from halyard.conformance.driver import Driver
@@ -21,9 +20,11 @@ from halyard.conformance.plan import Planned
 from halyard.conformance.run import RunSettings
 from halyard.devices import HostDevice, config_of
 from halyard.errors import ConfigError
-from halyard.progress import Progress, time_left_text
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.terminal.progress import Progress, time_left_text
+from halyard.transport import hal_version
 from halyard.vts import run as vts_run
 from halyard.vts.checks import Check, all_checks
 from halyard.vts.outcome import Outcome, Status, decided
@@ -221,7 +222,7 @@ def test_progress_tells_how_long_is_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr("halyard.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("halyard.terminal.progress.time.monotonic", lambda: now[0])
     progress = Progress(Terminal(), 96, Status)
     now[0] = 60.0
     result = pb.CaseResult(checks=[row("SYNC", pb.CHECK_OUTCOME_SKIPPED)])

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halyard import hal_version, operations, reference, zoo
+from halyard import reference, zoo
 from halyard.errors import ConfigError, HalyardError
 from halyard.model import DataType, arguments, constant, half, is_constant, operation_name
 from halyard.model.arguments import Activation, Padding, Window
 from halyard.model.call import Call, calls
+from halyard.programs import operations
 from halyard.proto import halyard_pb2 as pb
 from halyard.reference.convolution import convolved
+from halyard.transport import hal_version
 from halyard.zoo import ZooModel
 from halyard.zoo.affine import affine
 from halyard.zoo.architecture import make_divisible

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from halyard import conversion
-from halyard.compare import compare_all
-from halyard.driver_options import DriverOptions
+from halyard.comparison.difference import compare_all
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.litert import LiteRt
 from halyard.engines.original import original_inputs, run_file
 from halyard.engines.workload import Workload
-from halyard.hal_version import lowest_version
 from halyard.model import Array, Conversion, RunnableModel, operation_name
 from halyard.model.fitting import fitted
+from halyard.programs.driver_options import DriverOptions
+from halyard.transport.hal_version import lowest_version
 from tests.harness.agreement import disagreements
 from tests.harness.tflite_file import GraphFile
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from halyard import native
 from halyard.devices.host import HostDevice
-from halyard.driver_options import DriverOptions
 from halyard.model import Array, dtype_of
+from halyard.programs import native
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
 from tests.random_models.chains import generate_chain
 from tests.random_models.sketch import GENERATORS, generate
 

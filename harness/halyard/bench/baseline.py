@@ -15,8 +15,8 @@ import numpy as np
 from halyard.bench.results import OURS, RELAXED
 from halyard.bench.timed import Documents, Sampled, Timed
 from halyard.errors import ConfigError
-from halyard.statistics import SIGNIFICANCE, Comparison, compare, holm
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing.statistics import SIGNIFICANCE, Comparison, compare, holm
 
 # Two runs of the same program may differ by as much, by where its memory happens to lie: rounds of
 # one run, which share that, don't show it.

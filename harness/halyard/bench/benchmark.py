@@ -10,30 +10,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from halyard import conditions, machine
-from halyard.bench import clients, sustained, turns
+from halyard.bench import clients
 from halyard.bench.burners import Burners
 from halyard.bench.checks import compared, judge_placement, take_prepared
 from halyard.bench.clients import ManyClients
 from halyard.bench.cores import CoreTurns
 from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult, begun
 from halyard.bench.site import Site
-from halyard.bench.turns import Amount
-from halyard.conditions import Gate
-from halyard.driver_options import GPU_PROFILING, DriverOptions
+from halyard.benchmark_model import FileSubject, Subject
+from halyard.comparison.reference import Reference, Repetitions, reference
+from halyard.devices import conditions
+from halyard.devices.conditions import Gate
 from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import TITLE, HalyardProcess
 from halyard.engines.output_files import write_outputs
 from halyard.engines.peers import Peer
-from halyard.engines.reference import Reference, Repetitions, reference
 from halyard.engines.served import EngineDied, Served, ServedEngine, Stretch
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError, NotExpressible, PackageMissing
+from halyard.measurement import sustained
 from halyard.model import Array, NnapiPart
 from halyard.model.partitioned import PartitionedModel
+from halyard.programs.driver_options import GPU_PROFILING, DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import FileSubject, Subject
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing import machine, turns
+from halyard.timing.turns import Amount
 
 # Seconds between two turns: what the one before has left to do on other cores ends.
 _GAP = 0.02

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halyard import device_memory
 from halyard.bench.results import OURS, EngineResult
-from halyard.compare import Difference, compare_all
+from halyard.comparison.difference import Difference, compare_all
+from halyard.comparison.judging import Judgement, Rules, judge
+from halyard.comparison.reference import Reference
 from halyard.engines.placement import absent, in_driver, others, shares
-from halyard.engines.reference import Reference
 from halyard.engines.served import Served
 from halyard.engines.workload import Workload
-from halyard.judging import Judgement, Rules, judge
 from halyard.model import Array
-from halyard.profile import ON_DEVICES
+from halyard.profiling.node_times import ON_DEVICES
+from halyard.programs.case_status import stage_name, status_name
 from halyard.proto import halyard_pb2 as pb
-from halyard.results import stage_name, status_name
+from halyard.records import device_memory
 
 # How far an engine may be off, of the largest value, that need not compute in float32: rounding
 # adds up over a network, and what is wrong altogether is still told from it.

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from halyard.bench import turns
 from halyard.engines.process import EngineProcess, ProcessEngine
 from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
@@ -23,6 +22,7 @@ from halyard.errors import HalyardError
 from halyard.model import Array
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import bench
+from halyard.timing import turns
 
 ROUNDS = 4
 _WARMUP_S = 0.2

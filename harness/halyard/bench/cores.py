@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
-from halyard import machine
 from halyard.bench.ratios import threads
-from halyard.bench.turns import ROUNDS
 from halyard.errors import ConfigError
+from halyard.timing import machine
+from halyard.timing.turns import ROUNDS
 
 
 def check(cores: Sequence[int]) -> None:

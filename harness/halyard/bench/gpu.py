@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from halyard.driver_options import DriverOptions
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import ModelBuilder, RunnableModel, TensorType
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
 
 BACKEND = "GpuAcc"

@@ -11,19 +11,19 @@ from typing import Self
 
 import numpy as np
 
-from halyard.backends import parse as parse_backends
-from halyard.bench import turns
 from halyard.bench.results import OURS, EngineResult, ModelResult, begun
-from halyard.bench.turns import Amount
-from halyard.driver_options import DriverOptions
+from halyard.benchmark_model import FileSubject, Subject
 from halyard.engines.served import EngineDied, Served, Stretch
 from halyard.errors import ConfigError
-from halyard.hal_version import Choice, one_version
-from halyard.machine import Peak
 from halyard.model import DataType
+from halyard.programs.backends import parse as parse_backends
+from halyard.programs.driver_options import DriverOptions
 from halyard.records import bench
-from halyard.statistics import Comparison, compare, compare_paired
-from halyard.subject import FileSubject, Subject
+from halyard.timing import turns
+from halyard.timing.machine import Peak
+from halyard.timing.statistics import Comparison, compare, compare_paired
+from halyard.timing.turns import Amount
+from halyard.transport.hal_version import Choice, one_version
 
 # Seconds between two turns: what the one before has left to do on other cores ends.
 _GAP = 0.02

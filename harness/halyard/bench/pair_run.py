@@ -7,26 +7,25 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from halyard import conditions
+from halyard.bench.bench_report import Report
 from halyard.bench.checks import judge_placement, take_prepared
 from halyard.bench.pair import Pair, Side, Spec, Turns
-from halyard.bench.report import Report
 from halyard.bench.site import Site
 from halyard.bench.subjects import subjects_of
 from halyard.bench.table import print_pair
-from halyard.bench.turns import Amount
-from halyard.conditions import Gate
-from halyard.devices import Device, Wire, config_of, open_config
+from halyard.comparison.reference import Repetitions, reference
+from halyard.devices import Device, Wire, conditions, config_of, open_config
+from halyard.devices.conditions import Gate
 from halyard.engines.engine import EngineRefused
-from halyard.engines.reference import Repetitions, reference
 from halyard.engines.served import EngineDied, Served, Stretch
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError, HalyardError
 from halyard.model import RunnableModel
 from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.read_options import USUAL, ReadOptions
-from halyard.runner import EXECUTION_MODES
-from halyard.terminal import Terminal
+from halyard.runner.execution import EXECUTION_MODES
+from halyard.terminal.console import Terminal
+from halyard.timing.turns import Amount
 
 
 @dataclass

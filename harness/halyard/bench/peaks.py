@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halyard import machine
-from halyard.bench.report import Report
-from halyard.machine import Peak
-from halyard.terminal import Terminal
+from halyard.bench.bench_report import Report
+from halyard.terminal.console import Terminal
+from halyard.timing import machine
+from halyard.timing.machine import Peak
 
 
 def measure(terminal: Terminal, counts: Sequence[int]) -> dict[int, Peak]:

@@ -13,19 +13,19 @@ from typing import Self
 
 from halyard.bench.clients import ManyClients
 from halyard.bench.cores import OwnRounds
-from halyard.bench.sustained import Sustained
-from halyard.compare import Difference
-from halyard.machine import Peak
+from halyard.benchmark_model import AnySubject, FileSubject, Subject
+from halyard.comparison.difference import Difference
+from halyard.measurement.sustained import Sustained
 from halyard.model import DataType, RunnableModel
 from halyard.model.multiply_adds import multiply_adds
 from halyard.model.partitioned import PartitionedModel
-from halyard.profile import node_times
+from halyard.profiling.node_times import node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import bench, error
 from halyard.records.conditions import Conditions, Waited
 from halyard.records.run import DeviceMemory, NotCompared, Timings
-from halyard.statistics import thinned
-from halyard.subject import AnySubject, FileSubject, Subject
+from halyard.timing.machine import Peak
+from halyard.timing.statistics import thinned
 
 OURS = "halyard"
 # Ours once more, for a model that need not be computed in float32.

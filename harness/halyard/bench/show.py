@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from halyard import device_memory
-from halyard.durations import milliseconds
-from halyard.records import bench
-from halyard.terminal import Terminal
+from halyard.records import bench, device_memory
+from halyard.terminal.console import Terminal
+from halyard.terminal.durations import milliseconds
 
 _NUMBERS = ["ms", "ratio", "quartiles", "runs", "prepare"]
 

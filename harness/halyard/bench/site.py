@@ -9,20 +9,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from halyard import native, reach
 from halyard.devices.device import Device, ServiceOptions, Wire
-from halyard.driver_options import DEFAULT, DriverOptions
 from halyard.engines.device_process import DeviceProcess
 from halyard.engines.engine import Engine
 from halyard.engines.halyard import TITLE, HalyardProcess
 from halyard.engines.served import Served
 from halyard.engines.served_parts import ServedParts
 from halyard.engines.workload import Workload
-from halyard.hal_version import Choice
 from halyard.model import RunnableModel
 from halyard.model.partitioned import PartitionedModel
+from halyard.programs import native
+from halyard.programs.driver_options import DEFAULT, DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
+from halyard.runner.execution import Target
+from halyard.transport import resolve_transport
+from halyard.transport.hal_version import Choice
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,10 @@ class Site:
     def reaching(self, model: RunnableModel, option: str = "--hal ") -> Self:
         """Through a version that carries the model. ConfigError where `hal` names one that does
         not; `option` is what named it."""
-        reach.carrying(self.hal, model, option=option)
-        return replace(self, hal=reach.reached(self.hal, self.device, model, self.instance or ""))
+        resolve_transport.carrying(self.hal, model, option=option)
+        return replace(
+            self, hal=resolve_transport.reached(self.hal, self.device, model, self.instance or "")
+        )
 
     @property
     def run_options(self) -> pb.RunOptions:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from halyard import zoo
+from halyard.benchmark_model import FileSubject, Subject
 from halyard.errors import ConfigError
 from halyard.model import DataType
 from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.read_options import USUAL, ReadOptions
-from halyard.subject import FileSubject, Subject
 
 
 def subjects_of(

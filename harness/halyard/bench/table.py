@@ -6,18 +6,18 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from halyard import device_memory
-from halyard.bench import tflite_lines
 from halyard.bench.clients import Latencies
 from halyard.bench.pair import Pair
 from halyard.bench.ratios import Grid, Ratio
 from halyard.bench.results import EngineResult, ModelResult, disagreement
-from halyard.durations import milliseconds
 from halyard.engines.peers import FoundPeer
-from halyard.machine import Peak
-from halyard.profile import node_times, print_profile
-from halyard.statistics import Summary
-from halyard.terminal import Terminal
+from halyard.measurement import tflite_lines
+from halyard.profiling.node_times import node_times, print_profile
+from halyard.records import device_memory
+from halyard.terminal.console import Terminal
+from halyard.terminal.durations import milliseconds
+from halyard.timing.machine import Peak
+from halyard.timing.statistics import Summary
 
 
 def print_peers(terminal: Terminal, found: Sequence[FoundPeer]) -> None:

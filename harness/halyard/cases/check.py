@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from halyard.model import Array
+from halyard.programs.case_status import stage_name, status_name
 from halyard.proto import halyard_pb2 as pb
-from halyard.results import stage_name, status_name
 
 # As many wrong elements as a message shows.
 _SHOWN = 3

@@ -6,19 +6,19 @@ from pathlib import Path
 import click
 
 from halyard import output_file
-from halyard.backends import parse as parse_backends
-from halyard.calibration import Extent, as_text
-from halyard.calibration import calibrate as measure
 from halyard.cli.group import examples
 from halyard.cli.options import completions
 from halyard.cli.options.device import device_option, open_shown
 from halyard.cli.options.json import json_option, write_json
 from halyard.devices import config_of
-from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError
+from halyard.measurement.calibration import Extent, as_text
+from halyard.measurement.calibration import calibrate as measure
 from halyard.output_file import check_writable
+from halyard.programs.backends import parse as parse_backends
+from halyard.programs.driver_options import DriverOptions
 from halyard.records.made import Calibration, Ratio
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 
 
 @click.command(

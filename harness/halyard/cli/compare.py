@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from halyard.benchmark_model import FileSubject, Subject
 from halyard.cli.group import examples
 from halyard.cli.options import completions
 from halyard.cli.options.filled import filled
@@ -15,23 +16,22 @@ from halyard.cli.options.json import write_json
 from halyard.cli.options.model import ModelChoice, model_options
 from halyard.cli.options.reference import print_not_compared, reference_option
 from halyard.cli.options.written import FILE, WrittenFiles, written_options
-from halyard.compare import Difference
 from halyard.comparison import choice
 from halyard.comparison.comparison import Comparison, Inputs, Settings, compare_sides
 from halyard.comparison.console import print_comparison, verdict_of
+from halyard.comparison.difference import Difference
 from halyard.comparison.layers import Verdict
 from halyard.comparison.opening import Sides
 from halyard.comparison.records import record
 from halyard.comparison.statistics import Limits
 from halyard.errors import ConfigError
+from halyard.measurement.console import show_parts
 from halyard.model.partitioned import PartitionedModel
 from halyard.output_file import check_writable
 from halyard.plots.layer_errors import LayerError, layer_errors
 from halyard.plots.plot import WIDTH, Plot
-from halyard.profile import short_name
-from halyard.report import show_parts
-from halyard.subject import FileSubject, Subject
-from halyard.terminal import Terminal
+from halyard.profiling.node_times import short_name
+from halyard.terminal.console import Terminal
 
 _LIMITS = filled(
     "limits",

@@ -36,9 +36,9 @@ from halyard.conformance.reports import Report, write_json, write_junit
 from halyard.conformance.run import RunSettings, run
 from halyard.conformance.selection import Selection
 from halyard.errors import ConfigError, HalyardError
-from halyard.hal_version import METAVAR, NEWEST
-from halyard.progress import Progress
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.terminal.progress import Progress
+from halyard.transport.hal_version import METAVAR, NEWEST
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from halyard import hal_version, output_file, records
+from halyard import output_file, records
 from halyard.cli.group import examples
 from halyard.cli.options.json import json_option
 from halyard.cli.options.reading import reading_options
@@ -20,7 +20,8 @@ from halyard.model.listing import listing
 from halyard.model.read_options import ReadOptions
 from halyard.output_file import check_writable
 from halyard.records import convert as convert_records
-from halyard.terminal import Terminal, counted
+from halyard.terminal.console import Terminal, counted
+from halyard.transport import hal_version
 
 _FILES = ", ".join(f"*{extension}" for each in FORMATS for extension in each.extensions)
 _STDOUT = Path("-")

@@ -10,24 +10,26 @@ from pathlib import Path
 
 import click
 
-from halyard import hal_version, native, zoo
+from halyard import zoo
+from halyard.benchmark_model import Subject
 from halyard.cli.group import examples
 from halyard.cli.options import completions
 from halyard.cli.options.device import open_shown
 from halyard.cli.options.json import json_option, write_json
+from halyard.comparison.reference import Repetitions, reference
 from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, check_there, config_of
 from halyard.engines import litert
 from halyard.engines.halyard import HalyardDevice
-from halyard.engines.reference import Repetitions, reference
 from halyard.errors import ConfigError
-from halyard.measurement import Measurement, measure
+from halyard.measurement.console import agreement, placement, times
+from halyard.measurement.measurement import Measurement, measure
 from halyard.model import DataType
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.made import Demo
-from halyard.report import agreement, placement, times
-from halyard.runner import Target
-from halyard.subject import Subject
-from halyard.terminal import Terminal, counted
+from halyard.runner.execution import Target
+from halyard.terminal.console import Terminal, counted
+from halyard.transport import hal_version
 
 _REPEAT = 3
 

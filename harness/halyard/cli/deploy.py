@@ -11,7 +11,6 @@ from typing import Literal
 import click
 from msgspec import structs
 
-from halyard.backends import parse as parse_backends
 from halyard.cli.doctor import show
 from halyard.cli.group import examples
 from halyard.cli.options import completions
@@ -26,9 +25,10 @@ from halyard.devices.config import check_instance
 from halyard.doctor.examination import record
 from halyard.doctor.finding import Finding
 from halyard.errors import ConfigError, DeviceError
+from halyard.programs.backends import parse as parse_backends
 from halyard.records.made import Change
 from halyard.records.made import Deployment as Record
-from halyard.terminal import Terminal, counted
+from halyard.terminal.console import Terminal, counted
 
 
 @click.command(

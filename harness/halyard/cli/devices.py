@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from halyard import native
 from halyard.cli.group import examples
 from halyard.cli.options.json import json_option, write_json
 from halyard.devices.adb_link import LinkBroken, usb_serials
+from halyard.programs import native
 from halyard.records.listing import Devices, NamedDevice
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 from halyard.vm.machine import MACHINES
 from halyard.vm.virtual_machine import Resident
 

@@ -20,7 +20,7 @@ from halyard.devices.config import check_instance
 from halyard.doctor.examination import examine, record
 from halyard.doctor.finding import Finding, Verdict
 from halyard.output_file import check_writable
-from halyard.terminal import Terminal, counted
+from halyard.terminal.console import Terminal, counted
 
 _MARKS = {
     Verdict.OK: "ok      ",

@@ -17,7 +17,7 @@ from halyard.devices.device import Limits
 from halyard.devices.service_folder import LAST_LOG
 from halyard.errors import HalyardError
 from halyard.records.made import Transfer
-from halyard.terminal import Terminal, counted, printable
+from halyard.terminal.console import Terminal, counted, printable
 
 # Seconds that a command typed by a person may take.
 _PATIENCE = 3600

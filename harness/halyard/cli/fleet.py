@@ -22,10 +22,10 @@ from halyard.conformance.run import RunSettings
 from halyard.devices import check_there, config_of
 from halyard.devices.config import DeviceConfig
 from halyard.errors import ConfigError, HalyardError
-from halyard.hal_version import newest_of
-from halyard.progress import Progress
 from halyard.proto import halyard_pb2 as pb
-from halyard.terminal import Terminal, counted
+from halyard.terminal.console import Terminal, counted
+from halyard.terminal.progress import Progress
+from halyard.transport.hal_version import newest_of
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from halyard.errors import ConfigError, HalyardError
 from halyard.model.shapes import OpenDimensions
-from halyard.terminal import printable
+from halyard.terminal.console import printable
 
 # What was typed behind the program's name, in a context's notes.
 _TYPED = "halyard.typed"

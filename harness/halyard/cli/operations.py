@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from halyard import operations
 from halyard.cli.group import examples
 from halyard.cli.options.json import json_option, write_json
+from halyard.programs import operations
 from halyard.records.listing import Operation, Operations
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 
 
 @click.command(

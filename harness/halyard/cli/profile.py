@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from halyard import device_memory, hal_version, machine, output_file, reach
+from halyard import output_file
 from halyard.cli.group import examples
 from halyard.cli.options.device import device_option, open_shown
 from halyard.cli.options.driver import (
@@ -25,17 +25,20 @@ from halyard.cli.options.model import ModelChoice, model_options
 from halyard.cli.options.written import FILE, WrittenFiles, written_options
 from halyard.devices import ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig
-from halyard.driver_options import DriverOptions
-from halyard.durations import microseconds
 from halyard.engines.placement import refusals
 from halyard.errors import ConfigError
-from halyard.machine import Peak
+from halyard.measurement.console import show_parts
 from halyard.output_file import check_writable
-from halyard.profile import NodeTime, print_profile
 from halyard.profiling import flame
 from halyard.profiling.capture import MOST_EXECUTIONS, Capture, Profiled, capture
-from halyard.report import show_parts
-from halyard.terminal import Terminal
+from halyard.profiling.node_times import NodeTime, print_profile
+from halyard.programs.driver_options import DriverOptions
+from halyard.records import device_memory
+from halyard.terminal.console import Terminal
+from halyard.terminal.durations import microseconds
+from halyard.timing import machine
+from halyard.timing.machine import Peak
+from halyard.transport import hal_version, resolve_transport
 
 _WARMUP = 3
 
@@ -172,9 +175,11 @@ def profile(
     subject = model.subject()
     with open_shown(terminal, name, config) as device:
         with terminal.step(f"Building {subject}"):
-            reach.carrying(choice, subject.runnable)
+            resolve_transport.carrying(choice, subject.runnable)
         show_parts(terminal, subject)
-        how = replace(how, hal=reach.reached(choice, device, subject.runnable, how.instance))
+        how = replace(
+            how, hal=resolve_transport.reached(choice, device, subject.runnable, how.instance)
+        )
         peak = _peak(terminal, config, driver.threads)
         with terminal.step(f"Profiling on {device.serial}") as step:
             found = capture(device, subject, how, peak)

@@ -15,7 +15,7 @@ import click
 from halyard import cli as package
 from halyard.cli import settings
 from halyard.cli.group import Program, examples, flush
-from halyard.terminal import printable
+from halyard.terminal.console import printable
 
 _EPILOG = (
     examples(

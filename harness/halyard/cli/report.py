@@ -14,12 +14,12 @@ from halyard.cli.group import examples
 from halyard.cli.options import completions
 from halyard.cli.options.json import json_option, write_json
 from halyard.errors import ConfigError, HalyardError, PackageMissing
-from halyard.html.report import plots_of, sections_of, written
+from halyard.html.results_page import plots_of, sections_of, written
 from halyard.output_file import check_writable
 from halyard.plots.plot import Plot, matplotlib
 from halyard.records.made import Page
 from halyard.store import Results
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 
 
 @click.command(

@@ -14,7 +14,7 @@ from halyard.conformance.driver import Driver
 from halyard.devices import Wire
 from halyard.devices.config import DeviceConfig
 from halyard.errors import HalyardError
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import click
 
-from halyard import hal_version, machine, operations, output_file, reach, records
+from halyard import output_file, records
 from halyard.bench import csv_file
-from halyard.bench.timing_options import TimingOptions
+from halyard.benchmark_model import DynamicSubject, FileSubject, Subject
 from halyard.cli.group import examples
 from halyard.cli.options.device import check_lasting, device_option, open_shown
 from halyard.cli.options.driver import (
@@ -34,21 +34,24 @@ from halyard.cli.options.model import ModelChoice, model_options
 from halyard.cli.options.reference import print_not_compared, reference_option
 from halyard.cli.options.timing import Baseline, baseline_options, timing_options
 from halyard.cli.options.written import WrittenFiles, csv_option, written_options
-from halyard.cli.run_series import Series, Targets
 from halyard.devices import Device, ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig, check_instance
-from halyard.driver_options import GPU_PROFILING, DriverOptions
 from halyard.engines.output_files import write_inputs, write_outputs
 from halyard.errors import ConfigError
-from halyard.machine import Peak
-from halyard.measurement import Measurement
+from halyard.measurement.console import show_parts
+from halyard.measurement.measurement import Measurement
+from halyard.measurement.run_series import Series, Targets
+from halyard.measurement.timing_options import TimingOptions
 from halyard.model.partitioned import PartitionedModel
+from halyard.programs import operations
+from halyard.programs.driver_options import GPU_PROFILING, DriverOptions
 from halyard.proto import halyard_pb2 as pb
 from halyard.records.run import Run
-from halyard.report import show_parts
-from halyard.runner import EXECUTION_MODES, Target
-from halyard.subject import DynamicSubject, FileSubject, Subject
-from halyard.terminal import Terminal
+from halyard.runner.execution import EXECUTION_MODES, Target
+from halyard.terminal.console import Terminal
+from halyard.timing import machine
+from halyard.timing.machine import Peak
+from halyard.transport import hal_version, resolve_transport
 
 AnyModel = Subject | FileSubject | DynamicSubject
 
@@ -305,7 +308,9 @@ class Request:
         _check_seconds(subject, self.timing)
         carrying = self.versions.carrying(required)
         instance = self.driver.instance
-        chosen = reach.reached(self.versions.chosen, device, subject.runnable, instance or "")
+        chosen = resolve_transport.reached(
+            self.versions.chosen, device, subject.runnable, instance or ""
+        )
         versions = replace(self.versions, chosen=chosen)
         more = (GPU_PROFILING,) if self.extras.profile else ()
         series = Series(

@@ -6,14 +6,14 @@ from pathlib import Path
 import click
 
 from halyard import output_file, zoo
+from halyard.benchmark_model import Subject
 from halyard.cli.group import examples
 from halyard.cli.options.json import json_option, write_json
 from halyard.cli.options.model import DEFAULT, size_option, type_option, width_option
 from halyard.model import DataType
 from halyard.output_file import check_writable
 from halyard.records.made import Saved
-from halyard.subject import Subject
-from halyard.terminal import Terminal, counted
+from halyard.terminal.console import Terminal, counted
 
 
 @click.command(

@@ -26,7 +26,7 @@ import yaml
 
 from halyard.cli.group import DefaultGroup
 from halyard.errors import ConfigError
-from halyard.folders import config
+from halyard.paths import config
 
 # What click keeps for a command, and for the commands below it: values as they would be typed.
 Defaults = dict[str, object]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from halyard import folders
+from halyard import paths
 from halyard.cli.files import max_output_option, run_or_converse
 from halyard.cli.group import Group, examples
 from halyard.cli.options import completions
@@ -17,7 +17,7 @@ from halyard.devices.config import check_vm_name
 from halyard.devices.virtual import VirtualDevice, answers
 from halyard.errors import HalyardError
 from halyard.records.listing import VirtualDeviceState
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 from halyard.vm import initramfs
 from halyard.vm.accelerator import Accel, Kvm
 from halyard.vm.machine import MACHINES, X86_64, Machine
@@ -151,7 +151,7 @@ def shell(chosen: Chosen, command: tuple[str, ...], max_output: int) -> None:
 def _processor(machine: VirtualMachine) -> str:
     if not machine.is_emulated:
         return "this machine's (KVM)"
-    failure = Kvm(folders.cache() / "kvm.json").failure()
+    failure = Kvm(paths.cache() / "kvm.json").failure()
     return "emulated: its times are no real device's" + (f" (KVM: {failure})" if failure else "")
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import click
 
-from halyard import golden_folder, hal_version
+from halyard import golden_folder
 from halyard.cases.case import Case
 from halyard.cli.group import examples
 from halyard.cli.options import completions
@@ -29,9 +29,10 @@ from halyard.conformance.driver import Driver
 from halyard.conformance.run import RunSettings
 from halyard.devices import check_there, config_of
 from halyard.errors import ConfigError, HalyardError
-from halyard.hal_version import NEWEST
-from halyard.progress import Progress
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.terminal.progress import Progress
+from halyard.transport import hal_version
+from halyard.transport.hal_version import NEWEST
 from halyard.vts.checks import all_checks
 from halyard.vts.outcome import Outcome, Status
 from halyard.vts.plan import Unit, make_plan, official

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from halyard import hal_version
-from halyard.backends import built_in
-from halyard.backends import parse as parse_backends
 from halyard.devices import config_of
 from halyard.devices.config import DeviceConfig, check_instance
 from halyard.errors import ConfigError
+from halyard.programs.backends import built_in
+from halyard.programs.backends import parse as parse_backends
+from halyard.transport import hal_version
 
 METAVAR = "BACKENDS|DEVICE[:HAL][:instance=NAME][:backends=A+B]|LIBRARY|torch=FILE"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 
-from halyard.compare import Difference
 from halyard.comparison.comparison import Compared, Comparison, Ran
+from halyard.comparison.difference import Difference
 from halyard.comparison.layers import Layer, Layers, Verdict
-from halyard.profile import short_name
-from halyard.terminal import Terminal
+from halyard.profiling.node_times import short_name
+from halyard.terminal.console import Terminal
 
 _NUMBERS = ["max error", "mean", "RMS", "cosine", "SNR dB", "steps"]
 

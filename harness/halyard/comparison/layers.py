@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from halyard.compare import MAX_STEPS, Difference, allowed_error, compare
+from halyard.comparison.difference import MAX_STEPS, Difference, allowed_error, compare
 from halyard.comparison.side import Answer, Side, Tensors, by_halves
 from halyard.comparison.statistics import worst
 from halyard.engines.workload import Workload

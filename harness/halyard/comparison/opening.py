@@ -8,23 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from halyard import reach
+from halyard.benchmark_model import AnySubject, FileSubject
 from halyard.comparison.choice import SideChoice
 from halyard.comparison.original import OriginalSide
 from halyard.comparison.pytorch import TorchSide
 from halyard.comparison.side import HalyardSide, LibrarySide, Side
 from halyard.devices import Device, Service, ServiceOptions, Wire, open_config
-from halyard.driver_options import DriverOptions
 from halyard.engines import litert
 from halyard.engines.engine import Library
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.libraries import library
 from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.errors import ConfigError
-from halyard.hal_version import wire_of
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
-from halyard.subject import AnySubject, FileSubject
+from halyard.runner.execution import Target
+from halyard.transport import resolve_transport
+from halyard.transport.hal_version import wire_of
 
 # By the formats of halyard.conversion.
 _ENGINES = {"TFLite": litert.LiteRt, "ONNX": OnnxRuntime}
@@ -66,8 +66,10 @@ class Sides:
                 self._devices[choice.device] = self._stack.enter_context(open_config(choice.config))
         device = self._devices[choice.device]
         if subject is not None:
-            reach.carrying(choice.hal, subject.runnable, choice.text, ":")
-            chosen = reach.reached(choice.hal, device, subject.runnable, choice.instance)
+            resolve_transport.carrying(choice.hal, subject.runnable, choice.text, ":")
+            chosen = resolve_transport.reached(
+                choice.hal, device, subject.runnable, choice.instance
+            )
             choice = replace(choice, hal=chosen)
         version = choice.hal.versions[0] if choice.hal.versions else pb.HAL_VERSION_UNSPECIFIED
         options = pb.RunOptions(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from halyard import folders, onnx, tflite
+from halyard import onnx, paths, tflite
 from halyard.comparison.side import Answer, LibrarySide, Tensors, by_halves
+from halyard.comparison.spread import Spread, variations
 from halyard.engines.engine import EngineRefused, Library
 from halyard.engines.original import file_of, original_inputs
-from halyard.engines.spread import Spread, variations
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Array, Conversion, NnapiPart, RunnableModel, Source, tensor_infos
@@ -124,7 +124,7 @@ class OriginalSide(LibrarySide):
         source = self._conversion.source
         try:
             content = _EXPOSERS[source.format](source, names)
-            with folders.Temporary("original") as folder:
+            with paths.Temporary("original") as folder:
                 path = folder / f"model{source.suffix}"
                 path.write_bytes(content)
                 return self._file(path, inputs)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 
-from halyard.compare import Difference
+from halyard.benchmark_model import AnySubject
 from halyard.comparison.comparison import Compared, Comparison, Ran
+from halyard.comparison.difference import Difference
 from halyard.comparison.layers import Layer
 from halyard.comparison.statistics import TopK
 from halyard.records import compare, error
-from halyard.subject import AnySubject
 
 
 def record(subject: AnySubject, comparison: Comparison) -> compare.Compare:

@@ -11,21 +11,21 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from halyard import hal_version
+from halyard.comparison.spread import Spread, variations
 from halyard.engines.engine import EngineRefused, Library
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.litert import LiteRt
 from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.engines.parts import PartsRun
 from halyard.engines.placement import others
-from halyard.engines.spread import Spread, variations
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError, NotExpressible
 from halyard.model import Array, NnapiPart, RunnableModel, half
 from halyard.model.partitioned import PartitionedModel
+from halyard.programs.case_status import failures
 from halyard.proto import halyard_pb2 as pb
-from halyard.results import failures
-from halyard.runner import run_cases
+from halyard.runner.execution import run_cases
+from halyard.transport import hal_version
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halyard.compare import Difference
+from halyard.comparison.difference import Difference
 from halyard.model import Array, TensorInfo
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from halyard.conformance.fleet import Share
 from halyard.conformance.outcome import Outcome, Status
 from halyard.conformance.reports import Report
-from halyard.progress import counts_text, failure_line, short
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.terminal.progress import counts_text, failure_line, short
 
 
 def _cases(count: int) -> str:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from halyard import hal_version
 from halyard.devices import Device, Service, ServiceOptions, Wire, open_config
 from halyard.devices.config import DeviceConfig
 from halyard.errors import DeviceError
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target
+from halyard.runner.execution import Target
+from halyard.transport import hal_version
 from halyard.vm.virtual_machine import StageListener
 
 

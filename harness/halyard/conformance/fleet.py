@@ -11,12 +11,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from halyard import hal_version
 from halyard.conformance.lane import Lane, Place
 from halyard.conformance.outcome import Outcome, Status
 from halyard.conformance.plan import Planned
 from halyard.conformance.pool import Pool
 from halyard.errors import HalyardError
+from halyard.transport import hal_version
 
 Mode = Literal["shard", "all"]
 

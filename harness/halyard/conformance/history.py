@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from halyard import folders
+from halyard import paths
 from halyard.conformance.outcome import Outcome
 from halyard.errors import HalyardError
 
@@ -24,7 +24,7 @@ class History:
     def __init__(self, device: str, folder: Path | None = None) -> None:
         slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", device).strip("-") or "device"
         try:
-            self._path = (folder or folders.cache() / "conformance") / f"{slug}.json"
+            self._path = (folder or paths.cache() / "conformance") / f"{slug}.json"
         except HalyardError:
             self._path = Path(os.devnull)
 

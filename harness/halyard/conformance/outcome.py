@@ -10,13 +10,13 @@ from enum import StrEnum
 
 from msgspec import UNSET
 
-from halyard import hal_version
 from halyard.cases.case import Case
 from halyard.cases.check import Verdict
 from halyard.model import label
 from halyard.model.text import as_text
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import conformance, error
+from halyard.transport import hal_version
 
 # Characters of a failed case's model that are kept; few cases have more.
 MODEL_TEXT = 16_000

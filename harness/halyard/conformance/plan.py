@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from halyard import hal_version
 from halyard.cases.case import Case
 from halyard.conformance.suite import lowest_versions
 from halyard.devices import Wire
 from halyard.proto import halyard_pb2 as pb
+from halyard.transport import hal_version
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from typing import NoReturn
 
 import pytest
 
-from halyard.backends import parse as parse_backends
 from halyard.cases import golden
 from halyard.cases.case import Case
 from halyard.conformance.case_runner import CaseFailed, CaseRunner
@@ -34,9 +33,10 @@ from halyard.errors import (
     ProgramMissing,
     VmError,
 )
-from halyard.hal_version import newest_of
+from halyard.programs.backends import parse as parse_backends
 from halyard.proto import halyard_pb2 as pb
-from halyard.terminal import printable
+from halyard.terminal.console import printable
+from halyard.transport.hal_version import newest_of
 
 # As of the command `halyard`; pytest's own code for it is that of an interruption.
 _WRONG_COMMAND = 2

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from halyard import junit, output_file, records
+from halyard import output_file, records
+from halyard.conformance import junit
 from halyard.conformance.fleet import Share
+from halyard.conformance.junit import Kind, Row
 from halyard.conformance.outcome import Outcome, Status, count
-from halyard.junit import Kind, Row
 from halyard.records import conformance
 
 

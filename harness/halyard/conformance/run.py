@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from halyard import hal_version
 from halyard.conformance.driver import Driver
 from halyard.conformance.plan import Planned
-from halyard.driver_options import DriverOptions
 from halyard.errors import HalyardError, RunnerDied, TargetUnreachable
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import stream_cases
+from halyard.runner.execution import stream_cases
+from halyard.transport import hal_version
 
 SECONDS_PER_CASE = 60.0
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from halyard.cases.case import Case
 from halyard.errors import ConfigError
-from halyard.operations import check_name, likely
+from halyard.programs.operations import check_name, likely
 from halyard.proto import halyard_pb2 as pb
 
 _TOKEN = re.compile(r"\s*(?:(?P<bracket>[()])|(?P<word>(?:\w|:|\+|-|\.|\[|\]|\\|/)+))")

@@ -15,14 +15,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from halyard import hal_version
 from halyard.cases import assembly, golden, names, variants
 from halyard.cases.case import Case
 from halyard.cases.check import Verdict
 from halyard.devices import Device
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Target, run_cases
+from halyard.runner.execution import Target, run_cases
+from halyard.transport import hal_version
 
 SECONDS_PER_CASE = 60.0
 

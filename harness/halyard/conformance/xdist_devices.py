@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 import pytest
 from xdist.scheduler import LoadScheduling
 
-from halyard import folders
-from halyard.terminal import printable
+from halyard import paths
+from halyard.terminal.console import printable
 
 # Where a worker finds its device, and the file that takes its last words.
 INPUT = "halyard_device"
@@ -56,7 +56,7 @@ class DeviceWorkers:
         self._config = config
         self._free = list(devices)
         self._lost: list[tuple[str, str]] = []  # and why
-        self._words = folders.Temporary("workers")
+        self._words = paths.Temporary("workers")
         self._crashes: Counter[str] = Counter()
 
     def pytest_configure_node(self, node: Any) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 
 from halyard.errors import HalyardError
-from halyard.inference import shaped
 from halyard.model import Conversion, NnapiPart, Source, byte_size, names_of, tensor_infos
 from halyard.model.read_options import USUAL, ReadOptions
 from halyard.model.shapes import Declared, OpenDimensions, Shapes, closed
 from halyard.model.wire import is_cut_off
 from halyard.proto import halyard_pb2 as pb
+from halyard.runner.inference import shaped
 
 # More than any model has for an input or output: a file may say anything.
 MAX_OPERAND_BYTES = 2**30

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from halyard import native
 from halyard.devices.device import ServiceOptions, Wire
 from halyard.doctor import init_script, manifest, places
 from halyard.doctor.init_script import MadeFolder
+from halyard.programs import native
 
 
 @dataclass(frozen=True)

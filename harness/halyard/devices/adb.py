@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Self, TypeVar
 
-from halyard import native
 from halyard.devices import run_files
 from halyard.devices.adb_link import (
     AdbLink,
@@ -32,6 +31,7 @@ from halyard.devices.device import (
 from halyard.devices.shell import WrappedCommand, parse_properties, parse_temperature
 from halyard.devices.shell_session import Sink
 from halyard.errors import CommandTimeout, DeviceError, DeviceUnreachable, TooMuchSent
+from halyard.programs import native
 
 T = TypeVar("T")
 

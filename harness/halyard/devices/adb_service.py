@@ -11,10 +11,10 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from halyard import native
 from halyard.devices import service_folder
 from halyard.devices.device import WORK_FOLDER, Device, ServiceOptions, Wire
 from halyard.errors import DeviceError, DeviceUnreachable, ServiceError
+from halyard.programs import native
 
 _LOG = logging.getLogger(__name__)
 

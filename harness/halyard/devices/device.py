@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from halyard import native
-from halyard.driver_options import DriverOptions
 from halyard.errors import CommandFailed
+from halyard.programs import native
+from halyard.programs.driver_options import DriverOptions
 
 # Bytes done, and bytes in all.
 Progress = Callable[[int, int], None]

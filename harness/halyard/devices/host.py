@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from halyard import folders, native
+from halyard import paths
 from halyard.devices.bounded import OutputTooLarge, run_bounded
 from halyard.devices.device import (
     WORK_FOLDER,
@@ -25,6 +25,7 @@ from halyard.devices.device import (
 )
 from halyard.devices.shell import parse_properties, parse_temperature
 from halyard.errors import CommandTimeout, DeviceError, ProgramMissing, ServiceError, TooMuchSent
+from halyard.programs import native
 from halyard.vm.machine import Machine
 
 
@@ -55,7 +56,7 @@ class HostDevice:
                     f"{machine.qemu_user} is missing: install Debian's {machine.qemu_user_package}"
                 )
             self._emulator = [program, "-cpu", cpu or "max"]
-        self._folder = folders.Temporary("host")
+        self._folder = paths.Temporary("host")
         self.root = self._folder.path
         self.path(WORK_FOLDER).mkdir(parents=True)
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Self
 
-from halyard import folders, native
+from halyard import paths
 from halyard.devices.adb import AdbDevice
 from halyard.devices.adb_link import tcp_link
 from halyard.devices.device import WORK_FOLDER, Service, ServiceOptions
 from halyard.errors import VmError
+from halyard.programs import native
 from halyard.vm import initramfs, kernel, sanitizers
 from halyard.vm.virtual_machine import (
     Resident,
@@ -103,11 +104,11 @@ class VirtualDevice(AdbDevice):
     def load_module(self, name: str) -> None:
         """Has the kernel load one of the machine's `loadable` modules, and what it depends on.
         VmError where the kernel has none of that name."""
-        found = kernel.find(self.machine.machine, folders.cache())
+        found = kernel.find(self.machine.machine, paths.cache())
         if found.release != self.machine.kernel or name not in found.loadable:
             raise VmError(f"Linux {self.machine.kernel} has no module {name} that can be loaded")
         loaded = {line.split()[0] for line in self.shell("cat /proc/modules").stdout.splitlines()}
-        with folders.Temporary("modules") as folder:
+        with paths.Temporary("modules") as folder:
             for module in found.loadable[name]:
                 if module.name not in loaded:
                     local = folder / f"{module.name}.ko"

@@ -6,11 +6,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from halyard import native
 from halyard.doctor import init_script, places
 from halyard.doctor.finding import Finding, ok, unknown, warning
 from halyard.doctor.patient import Patient, option
 from halyard.errors import DeviceError
+from halyard.programs import native
 
 # What CpuAcc has kernels for, best first: flags of /proc/cpuinfo.
 _FEATURES = (

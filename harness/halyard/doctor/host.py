@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from halyard import native
 from halyard.doctor.finding import Finding, ok, problem
 from halyard.doctor.patient import Patient
 from halyard.errors import HalyardError
+from halyard.programs import native
 
 
 def programs(patient: Patient) -> Iterator[Finding]:

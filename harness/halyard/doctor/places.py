@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a driver's files lie on a device, and what its policy calls it."""
 
-from halyard import native
 from halyard.devices.device import WORK_FOLDER
+from halyard.programs import native
 
 PROGRAM_FOLDER = "/vendor/bin/hw"
 SCRIPT_FOLDER = "/vendor/etc/init"

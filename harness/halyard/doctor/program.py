@@ -9,11 +9,11 @@ import struct
 from collections.abc import Iterator
 from functools import cache
 
-from halyard import native
 from halyard.doctor import init_script, places
 from halyard.doctor.finding import Finding, ok, problem, unknown, warning
 from halyard.doctor.patient import Patient, signal_name
 from halyard.errors import CommandFailed
+from halyard.programs import native
 
 # e_machine of the ELF header, and what kernels call such processors.
 _MACHINES = {3: "i686", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}

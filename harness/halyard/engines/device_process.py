@@ -6,14 +6,14 @@ from __future__ import annotations
 import contextlib
 import time
 
-from halyard import delimited, native
 from halyard.devices.device import Device
-from halyard.driver_options import DriverOptions
 from halyard.engines.served import EngineDied, ServedByLines
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError
+from halyard.programs import native, protobuf_stream
+from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import Background, Target, pushed
+from halyard.runner.execution import Background, Target, pushed
 
 # Seconds of one wait on the device: between two of them the harness can be interrupted.
 _WAIT = 2.0
@@ -38,7 +38,7 @@ class DeviceProcess(ServedByLines):
         it: the service that it asks, for instance."""
         super().__init__(name, work.tensors)
         self._timeout = timeout
-        self._stream = delimited.Stream(pb.CaseResult)
+        self._stream = protobuf_stream.Stream(pb.CaseResult)
         with contextlib.ExitStack() as stack:
             if until is not None:
                 stack.push(until)

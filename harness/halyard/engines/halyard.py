@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from halyard.devices.device import Device
-from halyard.driver_options import DEFAULT, DriverOptions
 from halyard.engines.device_process import DeviceProcess
 from halyard.engines.engine import Engine, EngineRefused, Prepared
 from halyard.engines.parts import PartsRun
@@ -16,9 +15,10 @@ from halyard.engines.process import EngineProcess
 from halyard.engines.workload import Workload
 from halyard.model import Array, Tensors
 from halyard.model.partitioned import PartitionedModel
+from halyard.programs.case_status import failures
+from halyard.programs.driver_options import DEFAULT, DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.results import failures
-from halyard.runner import Target, run_cases, serving
+from halyard.runner.execution import Target, run_cases, serving
 
 TITLE = "Halyard"
 

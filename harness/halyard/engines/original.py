@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from halyard import folders
+from halyard import paths
 from halyard.engines.engine import EngineRefused, Library, Loaded
 from halyard.engines.litert import LiteRt
 from halyard.engines.onnx_runtime import OnnxRuntime
@@ -63,7 +63,7 @@ def file_of(source: Source) -> Iterator[Path]:
     if source.compared is None and source.content is None:
         yield source.path
         return
-    with folders.Temporary("source") as folder:
+    with paths.Temporary("source") as folder:
         path = folder / f"model{source.suffix}"
         path.write_bytes(source.reference)
         yield path
@@ -74,7 +74,7 @@ def run_part(
 ) -> tuple[list[Array], list[int]]:
     """The same of a piece of a file."""
     engine = engine_of(part.format, threads)
-    with folders.Temporary("part") as folder:
+    with paths.Temporary("part") as folder:
         path = folder / "part"
         path.write_bytes(part.content)
         # Its inputs are of the part's own types and shapes, which those that come are fitted to.

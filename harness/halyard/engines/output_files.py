@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from halyard import output_file
+from halyard.benchmark_model import AnySubject, FileSubject
 from halyard.engines.original import original_inputs
 from halyard.model import Array, TensorInfo
 from halyard.model.fitting import fitted
-from halyard.subject import AnySubject, FileSubject
 
 
 def write_inputs(path: Path, subject: AnySubject, inputs: Sequence[Array]) -> None:

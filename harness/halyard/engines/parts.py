@@ -15,8 +15,8 @@ from halyard.engines.workload import Workload
 from halyard.model import Array, HostPart, NnapiPart, RunnableModel, Tensors
 from halyard.model.fitting import fitted
 from halyard.model.partitioned import PartitionedModel
+from halyard.programs.case_status import failures
 from halyard.proto import halyard_pb2 as pb
-from halyard.results import failures
 
 # Executes what NNAPI runs, with inputs: so often, after so many others.
 Report = Callable[[Workload, int, int], pb.CaseResult]

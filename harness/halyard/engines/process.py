@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
-from halyard import delimited, native
 from halyard.engines.engine import Engine
 from halyard.engines.served import EngineDied, ServedByLines
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError
 from halyard.model import Tensors
+from halyard.programs import native, protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 
 # Seconds that a process has to end by itself once it gets no more commands.
@@ -51,7 +51,7 @@ class EngineProcess(ServedByLines):
         super().__init__(name, tensors)
         self._timeout = timeout
         self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (close() does)
-        self._stream = delimited.Stream(pb.CaseResult)
+        self._stream = protobuf_stream.Stream(pb.CaseResult)
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

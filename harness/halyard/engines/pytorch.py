@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from halyard import delimited
 from halyard.engines.engine import EngineMissing, EngineRefused, Library, Loaded, Shapes
 from halyard.engines.in_process import imported, timed
 from halyard.engines.torch_module import module_of
 from halyard.errors import NotExpressible
 from halyard.model import Array, RunnableModel, Tensors
+from halyard.programs import protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class PyTorch(Library):
         torch.backends.cudnn.allow_tf32 = loose
         torch.backends.cudnn.benchmark = True
         dtype = torch.float16 if way.precision is Precision.FLOAT16 else torch.float32
-        [case] = delimited.read(path.read_bytes(), pb.TestCase)
+        [case] = protobuf_stream.read(path.read_bytes(), pb.TestCase)
         if way.mode is Mode.GRAPH and not self._is_cuda:
             raise EngineRefused("a CUDA graph takes a CUDA device")
         try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halyard import folders
+from halyard import paths
 from halyard.engines.engine import EngineRefused
 from halyard.engines.original import shaped
 from halyard.engines.part_worker import INPUTS, OUTPUTS, PART, read_arrays, write_arrays
@@ -25,8 +25,8 @@ from halyard.errors import DeviceError, HalyardError
 from halyard.model import Array, HostPart, NnapiPart, RunnableModel, Tensors
 from halyard.model.fitting import fitted
 from halyard.model.partitioned import PartitionedModel
+from halyard.programs.case_status import failures
 from halyard.proto import halyard_pb2 as pb
-from halyard.results import failures
 
 # Prepares what NNAPI runs, with inputs.
 Serve = Callable[[Workload], Served]
@@ -36,7 +36,7 @@ class HostPartProcess(EngineProcess):
     """A part that the host runs, in its file's own engine."""
 
     def __init__(self, part: HostPart, inputs: Sequence[Array], threads: int) -> None:
-        self._folder = folders.Temporary("part")
+        self._folder = paths.Temporary("part")
         path = self._folder.path
         (path / PART).write_bytes(part.content)
         write_arrays(path / INPUTS, shaped(part, inputs))

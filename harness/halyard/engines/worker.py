@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from halyard import delimited
 from halyard.engines import libraries
 from halyard.engines.engine import EngineMissing, EngineRefused, Loaded
+from halyard.programs import protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 
 _PR_SET_PDEATHSIG = 1
@@ -31,7 +31,7 @@ def serve(
     """Prepares the peer, executes it once and sends what came out. None where it refused."""
     library = libraries.library(name, threads)
     result = pb.CaseResult(target=name, version_string=library.version)
-    [test_case] = delimited.read(case.read_bytes(), pb.TestCase)
+    [test_case] = protobuf_stream.read(case.read_bytes(), pb.TestCase)
     given = test_case.examples[0].inputs
     inputs = [item.data for item in given]
     shapes = [tuple(item.dimensions) for item in given]
@@ -132,7 +132,7 @@ def results() -> Callable[[pb.CaseResult], None]:
     os.dup2(2, 1)
 
     def send(result: pb.CaseResult) -> None:
-        stream.write(delimited.write([result]))
+        stream.write(protobuf_stream.write([result]))
         stream.flush()
 
     return send

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-from halyard import delimited, folders, onnx, tflite
+from halyard import onnx, paths, tflite
+from halyard.benchmark_model import AnySubject
 from halyard.errors import NotExpressible
 from halyard.model import Array, RunnableModel, Tensors
 from halyard.model.imported import ImportedModel
 from halyard.model.partitioned import PartitionedModel
+from halyard.programs import protobuf_stream
 from halyard.proto import halyard_pb2 as pb
-from halyard.subject import AnySubject
 
 
 class Workload:
@@ -23,7 +24,7 @@ class Workload:
         self.model = model
         self.inputs = inputs
         self.name = name or model.name
-        self._held: folders.Temporary | None = None
+        self._held: paths.Temporary | None = None
         self._files: dict[str, Path] = {}
 
     @classmethod
@@ -96,7 +97,7 @@ class Workload:
 
     def bundle(self) -> Path:
         """The model and its inputs for our runner."""
-        return self.file("bundle", lambda: delimited.write([self.case]))
+        return self.file("bundle", lambda: protobuf_stream.write([self.case]))
 
     def inputs_alone(self) -> Path:
         """A bundle for those who have the model from another file."""
@@ -107,14 +108,14 @@ class Workload:
             ]
         )
         alone = pb.TestCase(examples=[example])
-        return self.file("inputs", lambda: delimited.write([alone]))
+        return self.file("inputs", lambda: protobuf_stream.write([alone]))
 
     def file(self, name: str, write: Callable[[], bytes]) -> Path:
         """One that an engine needs beside."""
         if name not in self._files:
             content = write()
             if self._held is None:
-                self._held = folders.Temporary("workload")
+                self._held = paths.Temporary("workload")
             path = self._held.path / name
             path.write_bytes(content)
             self._files[name] = path

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Self
 
 from halyard.plots.plot import Plot
-from halyard.terminal import printable
+from halyard.terminal.console import printable
 
 # "bad" and "good" are for what failed and passed, "dim" for what says little.
 Tone = Literal["", "good", "bad", "warn", "dim"]

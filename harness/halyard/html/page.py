@@ -13,7 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from halyard.html.blocks import Section
-from halyard.terminal import printable
+from halyard.terminal.console import printable
 
 _FOLDER = Path(__file__).parent / "templates"
 

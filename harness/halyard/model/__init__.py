@@ -2,7 +2,7 @@
 """NNAPI models as protobuf messages: building, reading and calling them."""
 
 from halyard.model.builder import ModelBuilder
-from halyard.model.conversion import Conversion, HostPart, NnapiPart, Part, Source, State, Unmapped
+from halyard.model.converted import Conversion, HostPart, NnapiPart, Part, Source, State, Unmapped
 from halyard.model.operands import (
     Array,
     TensorType,

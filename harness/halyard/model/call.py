@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halyard import operations
 from halyard.model.operands import constant, is_constant, operation_name
+from halyard.programs import operations
 from halyard.proto import halyard_pb2 as pb
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from halyard.model.conversion import HostPart, NnapiPart, Part
+from halyard.model.converted import HostPart, NnapiPart, Part
 from halyard.model.listing import operand_type
 from halyard.model.operands import is_constant, is_tensor, operation_name
 from halyard.proto import halyard_pb2 as pb

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from halyard import operations
 from halyard.model.operands import (
     Array,
     constants,
@@ -20,6 +19,7 @@ from halyard.model.operands import (
     operation_name,
     type_name,
 )
+from halyard.programs import operations
 from halyard.proto import halyard_pb2 as pb
 
 # Of the elements of a constant; more are shown by their range.

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from halyard.errors import NotExpressible
-from halyard.model.conversion import HostPart, Part
+from halyard.model.converted import HostPart, Part
 from halyard.model.operands import Array
 from halyard.model.runnable import RunnableModel
 from halyard.proto import halyard_pb2 as pb

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from halyard.model.conversion import NnapiPart
+from halyard.model.converted import NnapiPart
 from halyard.model.operands import is_constant
 from halyard.proto import halyard_pb2 as pb
 

@@ -52,7 +52,7 @@ def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) ->
     """The model of an ONNX file. What NNAPI has no words for is left to ONNX Runtime. HalyardError
     where it is none, or damaged."""
     try:
-        from halyard.onnx.reading.conversion import converted
+        from halyard.onnx.reading.convert_onnx import converted
     except ImportError as error:
         raise _missing("read", error) from error
     return converted(content, path, options)

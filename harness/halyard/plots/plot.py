@@ -14,7 +14,7 @@ from typing import Any
 from halyard import output_file
 from halyard.errors import HalyardError, PackageMissing
 from halyard.plots.inline_svg import inlined
-from halyard.terminal import printable
+from halyard.terminal.console import printable
 
 # In PNGs, and for those who see the SVG outside of a page. A page has its own for each name.
 INK = "#1f2328"

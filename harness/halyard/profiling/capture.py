@@ -11,26 +11,26 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from halyard import device_memory, hal_version
+from halyard.benchmark_model import AnySubject
 from halyard.devices import Device, ServiceOptions, Wire
 from halyard.devices.device import WORK_FOLDER
-from halyard.driver_options import GPU_PROFILING, DriverOptions
 from halyard.engines.halyard import HalyardDevice
 from halyard.engines.parts import PartsRun
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError
-from halyard.machine import Peak
 from halyard.model import NnapiPart, RunnableModel
 from halyard.model.partitioned import PartitionedModel
-from halyard.profile import NodeTime, node_times
 from halyard.profiling import perfetto
 from halyard.profiling.counters import Sampler, Samples
 from halyard.profiling.driver_trace import Execution, Slice, node_profiles, read
+from halyard.profiling.node_times import NodeTime, node_times
+from halyard.programs.case_status import failures
+from halyard.programs.driver_options import GPU_PROFILING, DriverOptions
 from halyard.proto import halyard_pb2 as pb
-from halyard.records import profile, run
-from halyard.results import failures
-from halyard.runner import Target
-from halyard.subject import AnySubject
+from halyard.records import device_memory, profile, run
+from halyard.runner.execution import Target
+from halyard.timing.machine import Peak
+from halyard.transport import hal_version
 
 # A driver writes no more traces than that; see driver/numbered_dump.h.
 MOST_EXECUTIONS = 100

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from halyard.durations import microseconds
-from halyard.profile import NodeTime, operation_of
-from halyard.terminal import printable
+from halyard.profiling.node_times import NodeTime, operation_of
+from halyard.terminal.console import printable
+from halyard.terminal.durations import microseconds
 
 _WIDTH = 1200
 _ROW = 18

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import msgspec
 
-from halyard.machine import Peak
 from halyard.records.conditions import Conditions, Waited
 from halyard.records.record import Document, Error, Record
 from halyard.records.run import Device, DeviceMemory, Model, Node, NotCompared, Timings
 from halyard.records.sustained import Sustained
+from halyard.timing.machine import Peak
 
 
 class Machine(Record, frozen=True, kw_only=True):

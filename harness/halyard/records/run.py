@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from halyard.records.conditions import Conditions, Waited
 from halyard.records.record import Document, Error, Record
 from halyard.records.sustained import Sustained
-from halyard.statistics import Summary
+from halyard.timing.statistics import Summary
 
 
 class Model(Record, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from halyard.model import Array, constant, constants, dtype_of, operation_name
-from halyard.operations import form as operation_form
-from halyard.operations import places as operation_places
+from halyard.programs.operations import form as operation_form
+from halyard.programs.operations import places as operation_places
 from halyard.proto import halyard_pb2 as pb
 
 # Each family registers its operations.

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import CodeType
 
-from halyard import hal_version
 from halyard.cases.case import Case
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
@@ -24,6 +23,7 @@ from halyard.specs.example import Example
 from halyard.specs.model import Model, SubgraphReference
 from halyard.specs.operand_type import SymmPerChannelQuantParams
 from halyard.specs.session import Session, SpecError, running
+from halyard.transport import hal_version
 
 SUFFIX = ".mod.py"
 

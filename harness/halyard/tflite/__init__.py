@@ -45,7 +45,7 @@ def read_conversion(content: bytes, path: Path, options: ReadOptions = USUAL) ->
     """The model of a .tflite file, mapped as TFLite's NNAPI delegate does. HalyardError where it is
     none, or damaged."""
     try:
-        from halyard.tflite.reading.conversion import converted
+        from halyard.tflite.reading.convert_tflite import converted
     except ImportError as error:
         raise _missing("read", error) from error
     return converted(content, path, options)

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from halyard import folders
+from halyard import paths
 from halyard.errors import HalyardError, ProgramMissing, VmError
 
 _PROGRAMS = ("apt-get", "apt-cache", "dpkg", "dpkg-deb")
@@ -78,7 +78,7 @@ def main(words: Sequence[str]) -> int:
     architecture, folder, *packages = words
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        Packages(architecture, folders.cache()).unpack(packages, Path(folder).resolve())
+        Packages(architecture, paths.cache()).unpack(packages, Path(folder).resolve())
     except HalyardError as error:
         print(error, file=sys.stderr)
         return 1

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from halyard import folders, native
+from halyard import paths
 from halyard.errors import ProgramMissing
+from halyard.programs import native
 from halyard.vm.cpio import Archive
 from halyard.vm.debian import Packages
 from halyard.vm.elf import closure
@@ -110,11 +111,11 @@ def busybox_of(machine: Machine, cache: Path | None = None) -> Path:
     """This machine's own, or another architecture's from its package, kept in `cache`."""
     if machine.is_here():
         return BUSYBOX
-    kept = (cache or folders.cache()) / "busybox" / machine.name
+    kept = (cache or paths.cache()) / "busybox" / machine.name
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
-            Packages(machine.debian, cache or folders.cache()).unpack(
+            Packages(machine.debian, cache or paths.cache()).unpack(
                 ["busybox-static"], Path(folder)
             )
             # Since Debian 13 it lies below usr.

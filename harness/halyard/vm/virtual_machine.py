@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from halyard import folders
+from halyard import paths
 from halyard.errors import ConfigError, HalyardError, VmError
 from halyard.vm import initramfs, kernel, qemu, sanitizers
 from halyard.vm.accelerator import Accel, Kvm
@@ -109,7 +109,7 @@ def booted(
     options: VmOptions, probe: Probe, on_stage: StageListener | None = None
 ) -> Iterator[VirtualMachine]:
     """One of one's own, stopped at the end of the context."""
-    with folders.Temporary("vm") as folder:
+    with paths.Temporary("vm") as folder:
         running, machine = boot(folder, options, probe, on_stage, outlive=False)
         try:
             yield machine
@@ -129,7 +129,7 @@ def boot(
     watch = _Stopwatch(on_stage)
     # First of all: the kernel may be downloaded for half a minute.
     programs = initramfs.native_programs(options.machine)
-    found = kernel.find(options.machine, folders.cache())
+    found = kernel.find(options.machine, paths.cache())
     watch.over("kernel found")
     sanitized = sanitizers.sanitized(programs.values())
     root = folder / "initramfs"
@@ -190,7 +190,7 @@ def _start(
     outlive: bool,
 ) -> tuple[qemu.Qemu, Accel]:
     """A guest that answers, on KVM where that works, unless the options say what to take."""
-    kvm = Kvm(folders.cache() / "kvm.json")
+    kvm = Kvm(paths.cache() / "kvm.json")
     ways = kvm.ways(options.machine, options.accel)
     for way in ways:
         on_kvm = way is Accel.KVM
@@ -304,13 +304,13 @@ class Resident:
         self, folder: Path | None = None, machine: Machine = X86_64, name: str = ""
     ) -> None:
         own = f"{_NAMED}{name}" if name else ""
-        self._folder = folder or folders.state() / f"vm{machine.suffix}{own}"
+        self._folder = folder or paths.state() / f"vm{machine.suffix}{own}"
 
     @classmethod
     def names(cls, machine: Machine) -> list[str]:
         """Of those that have been started with a name, whether they run or not."""
         before = f"vm{machine.suffix}{_NAMED}"
-        found = folders.state().glob(f"{before}*/vm.json")
+        found = paths.state().glob(f"{before}*/vm.json")
         return sorted(path.parent.name.removeprefix(before) for path in found)
 
     def running(self) -> VirtualMachine | None:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from halyard import hal_version, native
 from halyard.cases import variants
 from halyard.cases.case import Case
 from halyard.errors import HalyardError
 from halyard.model import is_tensor, operation_name
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
+from halyard.transport import hal_version
 
 
 @dataclass(frozen=True)

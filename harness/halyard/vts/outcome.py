@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from halyard import hal_version
 from halyard.cases.case import Case
 from halyard.conformance.outcome import MODEL_TEXT
 from halyard.model.text import as_text
+from halyard.programs.case_status import stage_name, status_name
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import vts
-from halyard.results import stage_name, status_name
+from halyard.transport import hal_version
 from halyard.vts.checks import Check
 from halyard.vts.plan import Unit
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from halyard import hal_version
 from halyard.cases import variants
 from halyard.cases.case import Case
 from halyard.conformance.plan import Planned
 from halyard.conformance.suite import lowest_versions
 from halyard.proto import halyard_pb2 as pb
+from halyard.transport import hal_version
 from halyard.vts.checks import Check
 from halyard.vts.selection import Wanted
 

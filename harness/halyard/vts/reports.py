@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from halyard import junit, output_file, records
-from halyard.junit import Kind, Row
-from halyard.progress import counts_text, failure_line, short
+from halyard import output_file, records
+from halyard.conformance import junit
+from halyard.conformance.junit import Kind, Row
 from halyard.records import vts
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.terminal.progress import counts_text, failure_line, short
 from halyard.vts.outcome import Outcome, Status
 
 

@@ -10,7 +10,7 @@ from halyard.conformance.driver import Driver
 from halyard.conformance.run import SECONDS_PER_CASE, RunSettings, run
 from halyard.devices.config import DeviceConfig
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import run_cases
+from halyard.runner.execution import run_cases
 from halyard.vts.outcome import Outcome, decided
 from halyard.vts.plan import Unit
 

@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from halyard import golden_folder, hal_version
+from halyard import golden_folder
 from halyard.cases import load
 from halyard.conformance.driver import Driver
 from halyard.conformance.run import RunSettings
 from halyard.devices import VirtualDevice, Wire, config_of
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
+from halyard.transport import hal_version
 from halyard.vts.checks import Check, all_checks
 from halyard.vts.outcome import Outcome, Status
 from halyard.vts.plan import Unit, make_plan, official

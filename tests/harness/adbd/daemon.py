@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from halyard import native
+from halyard.programs import native
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
+from halyard.programs import native
 from tests.harness.adbd.daemon import Daemon, wait_until
 from tests.harness.adbd.packets import NEW_VERSION, Peer, packet
 from tests.harness.adbd.sync_requests import sync_request

@@ -13,7 +13,7 @@ from adb_shell.auth.keygen import keygen
 from adb_shell.auth.sign_pythonrsa import PythonRSASigner
 from adb_shell.exceptions import DeviceAuthError, TcpTimeoutException
 
-from halyard import native
+from halyard.programs import native
 from tests.harness.adbd.daemon import Daemon
 from tests.harness.adbd.debian_client import Adb
 from tests.harness.adbd.packets import NEW_VERSION, packet, receive_packet

@@ -11,7 +11,7 @@ import click
 from halyard.bench import baseline, timed
 from halyard.cli.group import examples
 from halyard.cli.options.timing import fail_above_option
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 
 _FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 

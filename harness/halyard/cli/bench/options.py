@@ -11,8 +11,7 @@ from pathlib import Path
 
 import click
 
-from halyard import hal_version
-from halyard.bench.report import Report
+from halyard.bench.bench_report import Report
 from halyard.cli.group import INTERRUPTED
 from halyard.cli.options import completions, lists
 from halyard.cli.options.device import METAVAR
@@ -30,7 +29,8 @@ from halyard.cli.options.reference import print_not_compared
 from halyard.cli.options.written import WrittenFiles
 from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.read_options import USUAL, ReadOptions
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.transport import hal_version
 
 device_option = click.option(
     "--device",

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 
 import click
 
-from halyard import conditions, hal_version, zoo
+from halyard import zoo
 from halyard.bench import cores as cpu_cores
 from halyard.bench import peaks
+from halyard.bench.bench_report import Report
 from halyard.bench.pair import Spec
 from halyard.bench.pair_run import PairRun
-from halyard.bench.report import Report
+from halyard.bench.series import site_of
 from halyard.bench.subjects import subjects_of
-from halyard.bench.timing_options import TimingOptions
 from halyard.cli.bench.options import OURS, Form, cores_option, device_option, form_options, told
-from halyard.cli.bench_series import site_of
 from halyard.cli.group import examples
 from halyard.cli.options import completions
 from halyard.cli.options.device import open_shown
@@ -28,12 +27,14 @@ from halyard.cli.options.model import type_option
 from halyard.cli.options.reference import reference_option
 from halyard.cli.options.timing import timing_options
 from halyard.cli.options.written import WrittenFiles, csv_option, written_options
-from halyard.devices import config_of
+from halyard.devices import conditions, config_of
 from halyard.devices.config import DeviceConfig
+from halyard.measurement.console import print_conditions
+from halyard.measurement.timing_options import TimingOptions
 from halyard.model import DataType
-from halyard.report import print_conditions
-from halyard.runner import EXECUTION_MODES
-from halyard.terminal import Terminal
+from halyard.runner.execution import EXECUTION_MODES
+from halyard.terminal.console import Terminal
+from halyard.transport import hal_version
 
 
 @dataclass(frozen=True)

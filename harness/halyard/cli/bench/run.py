@@ -11,15 +11,16 @@ from typing import Any
 
 import click
 
-from halyard import conditions, hal_version, machine, zoo
+from halyard import zoo
 from halyard.bench import cores as cpu_cores
 from halyard.bench import gpu, peaks, standing
+from halyard.bench.bench_report import Report
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.burners import Burners
-from halyard.bench.report import Report
+from halyard.bench.series import find_peers, measure_all, site_of
 from halyard.bench.site import Site
 from halyard.bench.subjects import subjects_of
-from halyard.bench.timing_options import TimingOptions
+from halyard.benchmark_model import FileSubject, Subject
 from halyard.cli.bench.options import (
     OURS,
     Form,
@@ -29,7 +30,6 @@ from halyard.cli.bench.options import (
     standing_option,
     told,
 )
-from halyard.cli.bench_series import find_peers, measure_all, site_of
 from halyard.cli.group import examples
 from halyard.cli.options import completions, lists
 from halyard.cli.options.device import open_shown
@@ -39,15 +39,17 @@ from halyard.cli.options.inputs import output_option
 from halyard.cli.options.reference import reference_option
 from halyard.cli.options.timing import Baseline, baseline_options, timing_options
 from halyard.cli.options.written import WrittenFiles, csv_option, written_options
-from halyard.devices import Device, config_of
+from halyard.devices import Device, conditions, config_of
 from halyard.devices.config import DeviceConfig
 from halyard.engines import peers
 from halyard.engines.peers import FoundPeer
 from halyard.errors import ConfigError
+from halyard.measurement.console import print_conditions
+from halyard.measurement.timing_options import TimingOptions
 from halyard.model import DataType
-from halyard.report import print_conditions
-from halyard.subject import FileSubject, Subject
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
+from halyard.timing import machine
+from halyard.transport import hal_version
 
 _TYPES = "float32,quant8_signed"
 

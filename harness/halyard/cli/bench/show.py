@@ -14,7 +14,7 @@ from halyard.cli.group import examples
 from halyard.cli.options.reference import print_not_compared
 from halyard.errors import ConfigError
 from halyard.records.bench import Bench
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 
 
 @click.command(

@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from halyard import backends, zoo
+from halyard import zoo
 from halyard.comparison.choice import LIBRARIES
 from halyard.conversion import FORMATS
 from halyard.devices.adb_link import LinkBroken, usb_serials
 from halyard.errors import HalyardError
+from halyard.programs import backends
 from halyard.vm.machine import MACHINES, X86_64
 from halyard.vm.virtual_machine import Resident
 

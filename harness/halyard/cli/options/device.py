@@ -10,7 +10,7 @@ from halyard.cli.options import completions
 from halyard.devices import Device, config_of, open_config, vm_options
 from halyard.devices.config import DeviceConfig
 from halyard.errors import ConfigError
-from halyard.terminal import Terminal
+from halyard.terminal.console import Terminal
 from halyard.vm.virtual_machine import Resident
 
 METAVAR = "host|vm|vm:NAME|host-arm64|vm-arm64|SERIAL|HOST:PORT|YAML"

@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import click
 
-from halyard import hal_version
-from halyard.backends import parse
 from halyard.cli.options import completions
 from halyard.cli.options.filled import Decorator, filled
 from halyard.devices.config import DeviceConfig, check_instance
 from halyard.errors import ConfigError
+from halyard.programs.backends import parse
 from halyard.proto import halyard_pb2 as pb
-from halyard.runner import EXECUTION_MODES
+from halyard.runner.execution import EXECUTION_MODES
+from halyard.transport import hal_version
 
 F = TypeVar("F", bound=Callable[..., None])
 

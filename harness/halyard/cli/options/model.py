@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from halyard import zoo
+from halyard.benchmark_model import DynamicSubject, FileSubject, Subject
 from halyard.cli.options import completions
 from halyard.cli.options.filled import filled
 from halyard.cli.options.inputs import input_options
@@ -18,7 +19,6 @@ from halyard.model import DataType
 from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.read_options import USUAL, ReadOptions
 from halyard.model.shapes import UNSAID, Shapes
-from halyard.subject import DynamicSubject, FileSubject, Subject
 
 DEFAULT = "mobilenet_v2"
 _FILES = ", ".join(f"*{extension}" for each in FORMATS for extension in each.extensions)

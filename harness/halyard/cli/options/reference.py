@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from halyard.records.run import NotCompared
-from halyard.terminal import Terminal, counted
+from halyard.terminal.console import Terminal, counted
 
 # Reasons that are shown one by one.
 _MOST = 8

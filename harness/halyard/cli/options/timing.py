@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import click
 
 from halyard.bench import baseline, timed
-from halyard.bench.timing_options import TimingOptions
 from halyard.cli.options.filled import filled
-from halyard.conditions import THROTTLING, Gate
+from halyard.devices.conditions import THROTTLING, Gate
 from halyard.errors import ConfigError
-from halyard.terminal import Terminal
+from halyard.measurement.timing_options import TimingOptions
+from halyard.terminal.console import Terminal
 
 F = TypeVar("F", bound=Callable[..., None])
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from ai_edge_litert.schema_py_generated import TensorType as Type
 
-from halyard import operations
 from halyard.errors import NotExpressible
 from halyard.model import Array, ModelBuilder, TensorType, dtype_of, operation_name, type_name
 from halyard.model.budget import excerpt
+from halyard.programs import operations
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.graph import OMITTED
 from halyard.tflite.reading.file import File, Graph, Operator, Tensor
