@@ -25,7 +25,7 @@ from halyard.records.run import Model
 from halyard.zoo import MIN_SIZE, ZooModel, build, default_size
 
 
-class AnySubject(Hashable, Protocol):
+class AnyModel(Hashable, Protocol):
     """A model with an input."""
 
     @property
@@ -41,7 +41,7 @@ class AnySubject(Hashable, Protocol):
 
 
 @dataclass(frozen=True)
-class Subject:
+class BenchmarkModel:
     """A model of the zoo."""
 
     name: str
@@ -89,7 +89,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class FileSubject:
+class FileModel:
     """A model from a file, of any format that halyard.conversion reads."""
 
     path: Path
@@ -144,24 +144,24 @@ class FileSubject:
 
 
 @dataclass(frozen=True)
-class DynamicSubject:
+class DynamicModel:
     """A file in several shapes, as one model that leaves open in what they differ."""
 
-    subjects: tuple[FileSubject, ...]
+    benchmark_models: tuple[FileModel, ...]
 
     @property
     def seed(self) -> int:
-        return self.subjects[0].seed
+        return self.benchmark_models[0].seed
 
     @property
     def runnable(self) -> RunnableModel:
         """Its shapes are those of the first. HalyardError where one model does not do for all."""
-        return _opened(self.subjects)
+        return _opened(self.benchmark_models)
 
     def case(self) -> pb.TestCase:
         """An example for each."""
         examples = []
-        for each in self.subjects:
+        for each in self.benchmark_models:
             model = each.runnable
             example = model.example_of(each.input_arrays(), shapes_of(each))
             for value, info in zip(example.inputs, model.inputs, strict=True):
@@ -170,47 +170,47 @@ class DynamicSubject:
         return pb.TestCase(name=str(self), model=self.runnable.model, examples=examples)
 
     def __str__(self) -> str:
-        return str(self.subjects[0])
+        return str(self.benchmark_models[0])
 
 
 @cache
-def _opened(subjects: tuple[FileSubject, ...]) -> RunnableModel:
-    runnables = [each.runnable for each in subjects]
+def _opened(benchmark_models: tuple[FileModel, ...]) -> RunnableModel:
+    runnables = [each.runnable for each in benchmark_models]
     for each in runnables:
         if isinstance(each, PartitionedModel):
             raise each.refusal
-    names = [shapes_of(each) for each in subjects]
+    names = [shapes_of(each) for each in benchmark_models]
     if len(set(names)) == 1:
         raise ConfigError(f"--dynamic takes several shapes, and all are {names[0]}")
-    alike = _general(subjects)
+    alike = _general(benchmark_models)
     try:
         model = opened([each.runnable.model for each in alike], [shapes_of(each) for each in alike])
     except NotExpressible as error:
         raise HalyardError(
-            f"{subjects[0].path}: one model does not do for all of the shapes: {error}"
+            f"{benchmark_models[0].path}: one model does not do for all of the shapes: {error}"
         ) from error
     first = runnables[0]
     return RunnableModel(first.name, model, first.inputs, first.outputs)
 
 
-def _general(subjects: tuple[FileSubject, ...]) -> tuple[FileSubject, ...]:
+def _general(benchmark_models: tuple[FileModel, ...]) -> tuple[FileModel, ...]:
     """The same in shapes that are mapped as any others; as they are where the file has no such."""
-    shapes = without_ones([each.options.shapes for each in subjects])
+    shapes = without_ones([each.options.shapes for each in benchmark_models])
     general = tuple(
         replace(each, options=replace(each.options, shapes=more), given=SEEDED)
-        for each, more in zip(subjects, shapes, strict=True)
+        for each, more in zip(benchmark_models, shapes, strict=True)
     )
     try:
         for each in general:
             _ = each.conversion
     except HalyardError:
-        return subjects
+        return benchmark_models
     return general
 
 
-def shapes_of(subject: FileSubject) -> str:
+def shapes_of(benchmark_model: FileModel) -> str:
     """ "ids=1,32 mask=1,32"."""
-    return extents({info.name: info.shape for info in subject.conversion.inputs})
+    return extents({info.name: info.shape for info in benchmark_model.conversion.inputs})
 
 
 @cache

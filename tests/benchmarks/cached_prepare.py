@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.devices import Device
 from halyard.devices.host import HostDevice
 from halyard.model import DataType
@@ -42,8 +42,8 @@ def prepare_ms(
 def main() -> None:
     with HostDevice() as device:
         for data_type in _TYPES:
-            subject = Subject.of_zoo("mobilenet_v2", data_type, None, 1.0)
-            model = subject.runnable
+            benchmark_model = BenchmarkModel.of_zoo("mobilenet_v2", data_type, None, 1.0)
+            model = benchmark_model.runnable
             case = pb.TestCase(name="model", model=model.model, examples=[model.example(0)])
             alone, kept, found = [], [], []
             anew, again = [], []
@@ -56,7 +56,7 @@ def main() -> None:
                     again += prepare_ms(device, case, folder, found=True, times=_TIMES)[1:]
             first, written, cached = map(statistics.median, (alone, kept, found))
             other, later = map(statistics.median, (anew, again))
-            print(f"{subject}, CpuAcc")
+            print(f"{benchmark_model}, CpuAcc")
             print(f"  prepared            {first:8.2f} ms")
             print(f"  prepared and kept   {written:8.2f} ms")
             print(f"  found in the cache  {cached:8.2f} ms, {first / cached:.1f} times as fast")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import statistics
 import sys
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.devices import Device, ServiceOptions, config_of, open_config
 from halyard.devices.host import HostDevice
 from halyard.model import DataType, ModelBuilder, TensorType
@@ -58,8 +58,8 @@ def main() -> None:
     print(f"one operation on {name}, in-process  {statistics.median(inside):8.3f} ms")
     print(f"one operation on {name}, by binder   {statistics.median(through):8.3f} ms")
     print(f"binder's share of a call            {binder:8.3f} ms")
-    subject = Subject.of_zoo("mobilenet_v2", DataType.FLOAT32, None, 1.0)
-    model = subject.runnable
+    benchmark_model = BenchmarkModel.of_zoo("mobilenet_v2", DataType.FLOAT32, None, 1.0)
+    model = benchmark_model.runnable
     whole = pb.TestCase(name="model", model=model.model, examples=[model.example(0)])
     options = pb.RunOptions(mode=pb.EXECUTION_MODE_SYNC, warmup=3, repeat=30)
     with HostDevice() as host:
@@ -67,7 +67,7 @@ def main() -> None:
         here = median_ms(host, case, Target.in_process(), _OPTIONS)
     slowness = max(statistics.median(inside) / here, 1.0)
     print(f"one operation here, in-process      {here:8.3f} ms, {slowness:.1f} times as fast")
-    print(f"{subject} here, in-process  {arithmetic:.3f} ms")
+    print(f"{benchmark_model} here, in-process  {arithmetic:.3f} ms")
     print(f"by binder it would take {1 + binder / arithmetic:.3f} of that at most,")
     print(f"and {1 + binder / slowness / arithmetic:.3f} if binder were as much faster here")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.devices import ServiceOptions, VirtualDevice
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
@@ -16,7 +16,7 @@ FOLDER = "/data/local/tmp/kept-models"
 
 @pytest.fixture
 def case() -> pb.TestCase:
-    model = Subject("small_classifier", DataType.FLOAT32, 16, 0.5).zoo_model
+    model = BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.5).zoo_model
     return pb.TestCase(name="kept", model=model.model, examples=[model.example(0)])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
 from halyard.engines import litert
 from halyard.engines.halyard import HalyardDevice
@@ -23,12 +23,14 @@ SIZE, WIDTH = 32, 0.1
 def run(
     device: VirtualDevice,
     service: Service,
-    subject: Subject,
+    benchmark_model: BenchmarkModel,
     version: pb.HalVersion,
     mode: pb.ExecutionMode = pb.EXECUTION_MODE_ASYNC,
 ) -> Measurement:
     options = pb.RunOptions(hal_version=version, mode=mode, measure_timing=True)
-    return measure(HalyardDevice(device, Target.hidl(service.instance), options), subject, count=2)
+    return measure(
+        HalyardDevice(device, Target.hidl(service.instance), options), benchmark_model, count=2
+    )
 
 
 # Which test_zoo.py compares with what the driver says.
@@ -54,7 +56,9 @@ CARRIED = [
 def test_mobilenet_v2_agrees_with_litert(
     device: VirtualDevice, service: Service, data_type: DataType, version: pb.HalVersion
 ) -> None:
-    measured = run(device, service, Subject("mobilenet_v2", data_type, SIZE, WIDTH, 7), version)
+    measured = run(
+        device, service, BenchmarkModel("mobilenet_v2", data_type, SIZE, WIDTH, 7), version
+    )
     assert measured.problems == []
     assert measured.result.hal_version == version
     assert measured.result.target == f"hidl:{service.instance}"
@@ -77,8 +81,8 @@ def test_mobilenet_v2_agrees_with_litert_through_aidl(
 ) -> None:
     target = Target.aidl(aidl_service.instance)
     options = pb.RunOptions(hal_version=version, mode=pb.EXECUTION_MODE_SYNC, measure_timing=True)
-    subject = Subject("mobilenet_v2", DataType.QUANT8_SIGNED, SIZE, WIDTH, 7)
-    measured = measure(HalyardDevice(device, target, options), subject, count=2)
+    benchmark_model = BenchmarkModel("mobilenet_v2", DataType.QUANT8_SIGNED, SIZE, WIDTH, 7)
+    measured = measure(HalyardDevice(device, target, options), benchmark_model, count=2)
     assert measured.problems == []
     assert measured.result.hal_version == version
     assert measured.result.target == f"aidl:{aidl_service.instance}"
@@ -91,9 +95,9 @@ def test_mobilenet_v2_agrees_with_litert_through_aidl(
 def test_synchronous_execution_gives_the_same(
     device: VirtualDevice, service: Service, version: pb.HalVersion
 ) -> None:
-    subject = Subject("mobilenet_v2", DataType.QUANT8, SIZE, WIDTH, 7)
+    benchmark_model = BenchmarkModel("mobilenet_v2", DataType.QUANT8, SIZE, WIDTH, 7)
     results = [
-        run(device, service, subject, version, mode)
+        run(device, service, benchmark_model, version, mode)
         for mode in (pb.EXECUTION_MODE_ASYNC, pb.EXECUTION_MODE_SYNC)
     ]
     assert [result.problems for result in results] == [[], []]
@@ -102,8 +106,8 @@ def test_synchronous_execution_gives_the_same(
 
 
 def test_timings_hold_what_was_asked_for(device: VirtualDevice, service: Service) -> None:
-    subject = Subject("mobilenet_v2", DataType.FLOAT32, SIZE, WIDTH)
-    measured = run(device, service, subject, pb.HAL_VERSION_1_3)
+    benchmark_model = BenchmarkModel("mobilenet_v2", DataType.FLOAT32, SIZE, WIDTH)
+    measured = run(device, service, benchmark_model, pb.HAL_VERSION_1_3)
     assert measured.wall is not None
     assert measured.on_device is not None
     assert len(measured.wall.values) == len(measured.on_device.values) == 2
@@ -112,9 +116,9 @@ def test_timings_hold_what_was_asked_for(device: VirtualDevice, service: Service
 
 
 def test_placement_names_every_operation(device: VirtualDevice, service: Service) -> None:
-    subject = Subject("mobilenet_v2", DataType.FLOAT32, SIZE, WIDTH)
-    rows = run(device, service, subject, pb.HAL_VERSION_1_3).result.placement
-    operations = len(subject.zoo_model.model.main.operations)
+    benchmark_model = BenchmarkModel("mobilenet_v2", DataType.FLOAT32, SIZE, WIDTH)
+    rows = run(device, service, benchmark_model, pb.HAL_VERSION_1_3).result.placement
+    operations = len(benchmark_model.zoo_model.model.main.operations)
     assert {row.operation for row in rows} == set(range(operations))
     assert [share.backend for share in shares(rows)] == ["CpuRef"]
 
@@ -122,10 +126,10 @@ def test_placement_names_every_operation(device: VirtualDevice, service: Service
 def test_the_service_and_the_driver_in_process_give_the_same_bytes(
     device: VirtualDevice, service: Service
 ) -> None:
-    subject = Subject("mobilenet_v2", DataType.QUANT8_SIGNED, SIZE, WIDTH, 3)
+    benchmark_model = BenchmarkModel("mobilenet_v2", DataType.QUANT8_SIGNED, SIZE, WIDTH, 3)
     options = pb.RunOptions(hal_version=pb.HAL_VERSION_1_3)
     outputs = [
-        measure(HalyardDevice(device, target, options, DriverOptions(backends)), subject)
+        measure(HalyardDevice(device, target, options, DriverOptions(backends)), benchmark_model)
         for target, backends in (
             (Target.hidl(service.instance), ()),
             (Target.in_process(), ("CpuRef",)),

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard.benchmark_model import DynamicSubject, FileSubject
+from halyard.benchmark_model import DynamicModel, FileModel
 from halyard.devices import Service, VirtualDevice
 from halyard.engines.halyard import HalyardDevice
 from halyard.measurement.measurement import measure
@@ -35,12 +35,12 @@ def test_a_file_agrees_with_itself_in_litert(
     graph, outputs = build()
     path = tmp_path / "model.tflite"
     path.write_bytes(graph.content(*outputs))
-    subject = FileSubject(path, seed=3)
-    lowest = hal_version.lowest_version(subject.conversion.model)
+    benchmark_model = FileModel(path, seed=3)
+    lowest = hal_version.lowest_version(benchmark_model.conversion.model)
     for version in dict.fromkeys([lowest, pb.HAL_VERSION_1_3]):
         options = pb.RunOptions(hal_version=version, measure_timing=True)
         engine = HalyardDevice(device, Target.hidl(service.instance), options)
-        measured = measure(engine, subject, count=2)
+        measured = measure(engine, benchmark_model, count=2)
         assert measured.problems == []
         assert measured.result.hal_version == version
         assert measured.differences
@@ -55,15 +55,15 @@ def test_one_prepared_model_runs_in_several_shapes(
     path = tmp_path / "model.tflite"
     path.write_bytes(graph.content(*outputs))
     shapes = ["1,6,6,3", "3,9,4,3", "2,1,1,3"]
-    subject = DynamicSubject(
+    benchmark_model = DynamicModel(
         tuple(
-            FileSubject(path, options=ReadOptions(Shapes.parse([each], [])), dynamic=True)
+            FileModel(path, options=ReadOptions(Shapes.parse([each], [])), dynamic=True)
             for each in shapes
         )
     )
     options = pb.RunOptions(hal_version=version)
     engine = HalyardDevice(device, Target.hidl(service.instance), options)
-    found = measure_shapes(engine, subject)
+    found = measure_shapes(engine, benchmark_model)
     assert [each.problems for each in found] == [[], [], []]
     counts = [[each.count for each in one.differences or []] for one in found]
     assert counts == [[5, 36], [15, 120], [10, 8]]

@@ -12,7 +12,7 @@ pytest.importorskip("onnxruntime")
 
 from onnx import ModelProto
 
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.comparison.difference import compare_all
 from halyard.conversion import convert
 from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
@@ -46,12 +46,12 @@ def test_a_file_agrees_with_itself_in_onnx_runtime(
     """In the lowest version that carries it."""
     path = tmp_path / "model.onnx"
     path.write_bytes(build().SerializeToString())
-    subject = FileSubject(path, seed=3)
-    version = hal_version.lowest_version(subject.conversion.model)
+    benchmark_model = FileModel(path, seed=3)
+    version = hal_version.lowest_version(benchmark_model.conversion.model)
     wire = Wire.AIDL if version in hal_version.AIDL else Wire.HIDL
     options = pb.RunOptions(hal_version=version, mode=pb.EXECUTION_MODE_SYNC, measure_timing=True)
     engine = HalyardDevice(device, Target.service(services.instance, wire), options)
-    measured = measure(engine, subject, count=2)
+    measured = measure(engine, benchmark_model, count=2)
     assert measured.problems == []
     assert measured.result.hal_version == version
     assert measured.differences

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
 from halyard.comparison.opening import Sides
@@ -21,7 +21,7 @@ from halyard.runner.execution import Target
 from halyard.transport import hal_version
 from tests.harness.test_profiling import decoded, nested
 
-_SUBJECT = Subject.of_zoo("small_classifier", DataType.FLOAT32, 16, 0.5)
+_SUBJECT = BenchmarkModel.of_zoo("small_classifier", DataType.FLOAT32, 16, 0.5)
 _TRACING = "/sys/kernel/tracing"
 _NAME = "halyard-profiled"
 

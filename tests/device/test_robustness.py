@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
 from halyard.engines.halyard import HalyardDevice
 from halyard.measurement.measurement import measure
@@ -19,7 +19,7 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target
 from tests.device.programs import put_test_program
 
-SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)
+SUBJECT = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 32, 0.1)
 
 
 def assert_it_serves(device: VirtualDevice, service: Service) -> None:
@@ -30,7 +30,7 @@ def assert_it_serves(device: VirtualDevice, service: Service) -> None:
 
 
 def push_bundle(device: VirtualDevice, folder: Path, options: pb.RunOptions) -> tuple[str, str]:
-    """One case with the subject, and options; their paths on the device."""
+    """One case with the model, and options; their paths on the device."""
     model = SUBJECT.zoo_model
     case = pb.TestCase(name="victim", model=model.model, examples=[model.example(0)])
     (folder / "bundle").write_bytes(protobuf_stream.write([case]))

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.devices import Service, VirtualDevice
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
@@ -18,7 +18,7 @@ ENDLESS = 100_000_000
 
 
 def endless() -> pb.TestCase:
-    model = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1).zoo_model
+    model = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 32, 0.1).zoo_model
     return pb.TestCase(name="endless", model=model.model, examples=[model.example(0)])
 
 

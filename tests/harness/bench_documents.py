@@ -7,7 +7,7 @@ import msgspec
 
 from halyard.bench.bench_report import Report
 from halyard.bench.results import EngineResult, ModelResult
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.model import DataType
 from halyard.records.bench import Bench
 from halyard.timing.machine import Peak
@@ -24,8 +24,10 @@ def engine(rounds_ms: Sequence[Sequence[float]], name: str = "halyard") -> Engin
 
 
 def result(*engines: EngineResult, model: str = "small_classifier") -> ModelResult:
-    subject = Subject(model, DataType.FLOAT32, 16, 0.5)
-    made = ModelResult(model, DataType.FLOAT32, 16, 1, 1000, 0, "LiteRT", subject=subject)
+    benchmark_model = BenchmarkModel(model, DataType.FLOAT32, 16, 0.5)
+    made = ModelResult(
+        model, DataType.FLOAT32, 16, 1, 1000, 0, "LiteRT", benchmark_model=benchmark_model
+    )
     made.engines += engines
     return made
 

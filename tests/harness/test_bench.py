@@ -23,7 +23,7 @@ from halyard.bench.benchmark import Benchmark
 from halyard.bench.cores import CoreTurns
 from halyard.bench.results import ModelResult
 from halyard.bench.table import print_model, print_nodes
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.cli.program import cli
 from halyard.comparison.reference import Reference, Repetitions, reference
 from halyard.engines import libraries, peers
@@ -41,7 +41,7 @@ from halyard.terminal.console import Terminal
 from halyard.timing import machine
 from halyard.timing.machine import Peak
 
-SUBJECT = Subject("small_classifier", DataType.FLOAT32, 16, 0.35)
+SUBJECT = BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.35)
 FAKE = Path(__file__).with_name("fake_engine.py")
 PEAK = Peak(1, "x", 10.0, "y", 100.0, 1.0, 1.0)
 

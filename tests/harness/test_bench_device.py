@@ -19,12 +19,12 @@ from halyard.bench.benchmark import Benchmark
 from halyard.bench.pair import Pair, Side, Spec, Turns
 from halyard.bench.site import Site
 from halyard.bench.table import print_pair
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.cli.program import cli
 from halyard.devices import HostDevice, conditions
 from halyard.devices.conditions import UNKNOWN, Gate
 from halyard.engines.device_process import DeviceProcess
-from halyard.engines.served import EngineDied, ServedByLines, Stretch
+from halyard.engines.served import EngineDied, Executions, ServedByLines
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError
 from halyard.measurement import sustained
@@ -39,7 +39,7 @@ from halyard.timing import machine, turns
 from halyard.timing.machine import Peak
 from halyard.timing.turns import Amount
 
-SUBJECT = Subject("small_classifier", DataType.FLOAT32, 16, 0.35)
+SUBJECT = BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.35)
 SMALL = ("--models", "small_classifier", "--size", "16", "--width", "0.35", "--threads", "1")
 PAIR = ("pair", *SMALL[1:])
 MILLISECOND = 1_000_000
@@ -127,7 +127,7 @@ def test_a_device_prepares_once_and_executes_when_it_is_told(device: HostDevice)
                 info.shape for info in SUBJECT.runnable.outputs
             ]
             assert len(process.time(5, 2)) == 5
-            timings = process.series(Stretch(3))
+            timings = process.series(Executions(3))
             assert len(timings) == 3
             begins = [timing.begin_ns for timing in timings]
             assert begins == sorted(begins)
@@ -143,11 +143,11 @@ def test_a_device_executes_for_as_long_as_it_is_told(device: HostDevice) -> None
         served(device, work, mode=pb.EXECUTION_MODE_SYNC) as process,
     ):
         process.prepared()
-        timings = process.series(Stretch(1, least_s=0.2, most_s=5))
+        timings = process.series(Executions(1, least_s=0.2, most_s=5))
         last = timings[-1]
         assert last.begin_ns + last.wall_ns - timings[0].begin_ns >= 0.19e9
-        assert len(process.series(Stretch(100_000, most_s=0.05))) < 100_000
-        assert len(process.series(Stretch(1, most_s=1e-9))) == 1
+        assert len(process.series(Executions(100_000, most_s=0.05))) < 100_000
+        assert len(process.series(Executions(1, most_s=1e-9))) == 1
 
 
 def test_a_command_that_makes_no_sense_is_told_with_the_runner_s_word(device: HostDevice) -> None:
@@ -224,7 +224,7 @@ def test_the_warm_up_is_told_to_the_engine(
     told = []
     send = ServedByLines.series
 
-    def noted(process: ServedByLines, stretch: Stretch, **more: float) -> Sequence[pb.Timing]:
+    def noted(process: ServedByLines, stretch: Executions, **more: float) -> Sequence[pb.Timing]:
         told.append(f"run {stretch.count} 0 {stretch.least_s:f} {stretch.most_s:f}")
         return send(process, stretch, **more)
 
@@ -322,7 +322,7 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_two_take_turns_and_are_compared(a: float, b: float, verdict: str) -> None:
     made = pair()
-    Turns(Stretch(2), Amount(50)).take(made, steady(a), steady(b))
+    Turns(Executions(2), Amount(50)).take(made, steady(a), steady(b))
     found = made.comparison
     assert found is not None
     assert (found.before, found.after, found.ratio) == (a, b, b / a)
@@ -352,7 +352,7 @@ def test_what_slows_both_down_is_no_difference() -> None:
             return result
 
     made = pair()
-    Turns(Stretch(1), Amount(50)).take(made, Noting(pace(1.0)), Noting(pace(1.1)))
+    Turns(Executions(1), Amount(50)).take(made, Noting(pace(1.0)), Noting(pace(1.1)))
     found = made.comparison
     assert found is not None
     assert found.ratio == pytest.approx(1.1)
@@ -362,7 +362,7 @@ def test_what_slows_both_down_is_no_difference() -> None:
 @pytest.mark.usefixtures("_no_pause")
 def test_the_same_twice_is_no_difference() -> None:
     made = pair()
-    Turns(Stretch(1), Amount(50)).take(made, steady(1), steady(1))
+    Turns(Executions(1), Amount(50)).take(made, steady(1), steady(1))
     assert made.comparison is not None
     assert not made.comparison.significant
     screen, out = terminal()
@@ -375,7 +375,7 @@ def test_a_side_that_fails_fails_the_pair() -> None:
     made = pair()
     breaks = Told(lambda begin: 0 if begin > 20 * MILLISECOND else MILLISECOND)
     with pytest.raises(EngineDied, match="no breath"):
-        Turns(Stretch(1), Amount(50)).take(made, steady(1), breaks)
+        Turns(Executions(1), Amount(50)).take(made, steady(1), breaks)
     assert made.failed
     assert made.comparison is None
     assert "no breath" in made.b.engine.reason
@@ -533,7 +533,7 @@ def test_a_benchmark_on_a_device_has_no_peers(device: HostDevice) -> None:
 
 def test_a_model_of_a_file_is_timed_as_the_zoo_s(tmp_path: Path) -> None:
     model = tmp_path / "model.pb"
-    quantized = Subject("small_classifier", DataType.QUANT8_SIGNED, 16, 0.35)
+    quantized = BenchmarkModel("small_classifier", DataType.QUANT8_SIGNED, 16, 0.35)
     model.write_bytes(quantized.runnable.model.SerializeToString())
     path = tmp_path / "bench.json"
     done = invoke(
@@ -553,6 +553,6 @@ def test_an_answer_without_times_is_told() -> None:
             return pb.CaseResult()
 
     with pytest.raises(EngineDied, match="no times"):
-        Silent(lambda _: MILLISECOND).series(Stretch(1))
+        Silent(lambda _: MILLISECOND).series(Executions(1))
     with pytest.raises(EngineDied, match="0 times for 2 executions"):
         Silent(lambda _: MILLISECOND).time(2)

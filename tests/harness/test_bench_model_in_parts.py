@@ -16,12 +16,12 @@ from onnx import ModelProto
 
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.site import Site
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.cli.program import cli
 from halyard.devices import HostDevice
 from halyard.engines import served_parts
 from halyard.engines.peers import PEERS
-from halyard.engines.served import Served, Stretch
+from halyard.engines.served import Executions, Served
 from halyard.engines.served_parts import HostPartProcess, ServedParts
 from halyard.engines.workload import Workload
 from halyard.errors import NotExpressible
@@ -187,7 +187,7 @@ def test_ours_may_be_relaxed_in_its_parts(tmp_path: Path, site: Site) -> None:
     relaxed = document.results[0].engines["halyard-relaxed"]
     assert relaxed.host_share is not None
     benchmark = Benchmark(Terminal(), (), site=site, relaxed=True)
-    subject = FileSubject(file_of(tmp_path))
+    benchmark_model = FileModel(file_of(tmp_path))
     seen = []
 
     class Noted(ServedParts):
@@ -196,9 +196,9 @@ def test_ours_may_be_relaxed_in_its_parts(tmp_path: Path, site: Site) -> None:
                 seen.append(part.model.relax_computation_float32_to_float16)
             return super()._part(part, inputs)
 
-    with pytest.MonkeyPatch.context() as patch, Workload.of_subject(subject) as work:
+    with pytest.MonkeyPatch.context() as patch, Workload.of_model(benchmark_model) as work:
         patch.setattr("halyard.bench.site.ServedParts", Noted)
-        benchmark.measure(subject, work, 1)
+        benchmark.measure(benchmark_model, work, 1)
     assert seen == [False, False, True, True]
 
 
@@ -240,8 +240,8 @@ def test_what_parts_can_not_do_is_refused_before_anything_is_measured(
 
 
 def test_peers_that_take_nnapis_model_say_that_there_is_none(tmp_path: Path) -> None:
-    subject = FileSubject(file_of(tmp_path))
-    with Workload.of_subject(subject) as work:
+    benchmark_model = FileModel(file_of(tmp_path))
+    with Workload.of_model(benchmark_model) as work:
         with pytest.raises(NotExpressible, match="a model that NNAPI runs whole is wanted here"):
             work.bundle()
         for peer in PEERS:
@@ -251,7 +251,7 @@ def test_peers_that_take_nnapis_model_say_that_there_is_none(tmp_path: Path) -> 
 
 
 def test_a_part_that_fails_is_named(tmp_path: Path, site: Site) -> None:
-    model = FileSubject(file_of(tmp_path)).runnable
+    model = FileModel(file_of(tmp_path)).runnable
     assert isinstance(model, PartitionedModel)
     for number, words in ((1, "part 2, on the host: ONNX Runtime does not take"), (2, "part 3: ")):
         parts = list(model.parts)
@@ -296,7 +296,7 @@ class Fixed(Served):
         self.asked.append((count, warmup))
         return [self._ns] * count
 
-    def series(self, stretch: Stretch, *, expected_s: float = 0.0) -> Sequence[pb.Timing]:
+    def series(self, stretch: Executions, *, expected_s: float = 0.0) -> Sequence[pb.Timing]:
         raise NotImplementedError
 
     def profile(
@@ -335,16 +335,16 @@ def test_the_whole_takes_what_its_parts_do(fixed: tuple[ServedParts, list[Fixed]
 @pytest.mark.parametrize(
     ("stretch", "count"),
     [
-        (Stretch(0), 1),
-        (Stretch(7), 7),
-        (Stretch(1, least_s=0.5), 20),
-        (Stretch(30, least_s=0.5), 30),
-        (Stretch(1000, most_s=0.25), 10),
-        (Stretch(1000, most_s=0.01), 1),
+        (Executions(0), 1),
+        (Executions(7), 7),
+        (Executions(1, least_s=0.5), 20),
+        (Executions(30, least_s=0.5), 30),
+        (Executions(1000, most_s=0.25), 10),
+        (Executions(1000, most_s=0.01), 1),
     ],
 )
 def test_a_warm_up_is_as_long_as_it_is_to_be(
-    fixed: tuple[ServedParts, list[Fixed]], stretch: Stretch, count: int
+    fixed: tuple[ServedParts, list[Fixed]], stretch: Executions, count: int
 ) -> None:
     assert len(fixed[0].series(stretch)) == count
 
@@ -352,7 +352,7 @@ def test_a_warm_up_is_as_long_as_it_is_to_be(
 def test_the_whole_holds_and_prepares_what_its_parts_do(tmp_path: Path, site: Site) -> None:
     engine = site.engine(DriverOptions())
     with (
-        Workload.of_subject(FileSubject(file_of(tmp_path))) as work,
+        Workload.of_model(FileModel(file_of(tmp_path))) as work,
         engine.prepare(work) as process,
     ):
         whole = process.prepared()
@@ -379,9 +379,9 @@ def test_the_hosts_parts_have_as_many_threads_as_ours(
             super().__init__(part, inputs, count)
 
     monkeypatch.setattr(served_parts, "HostPartProcess", Noted)
-    subject = FileSubject(file_of(tmp_path))
+    benchmark_model = FileModel(file_of(tmp_path))
     for count in (1, 2):
         engine = site.engine(DriverOptions(threads=count))
-        with Workload.of_subject(subject) as work, engine.prepare(work) as process:
+        with Workload.of_model(benchmark_model) as work, engine.prepare(work) as process:
             assert process.prepared().message == ""
     assert threads == [1, 2]

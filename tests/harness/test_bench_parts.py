@@ -11,7 +11,7 @@ import pytest
 from halyard import zoo
 from halyard.bench.cores import OwnRounds
 from halyard.bench.results import OURS, EngineResult, ModelResult, disagreement
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.comparison.difference import Difference
 from halyard.model import DataType, ModelBuilder, TensorType
 from halyard.model.arguments import Activation, Padding
@@ -240,5 +240,5 @@ def test_the_machine_has_a_name() -> None:
     ("name", "size"), [("mobilenet_v2", 224), ("ssd_mobilenet_v2", 300), ("lstm_speech", 100)]
 )
 def test_a_model_has_its_published_size_unless_another_is_asked_for(name: str, size: int) -> None:
-    assert Subject.of_zoo(name, DataType.FLOAT32, None, 1.0).size == size
-    assert Subject.of_zoo(name, DataType.FLOAT32, 64, 1.0).size == 64
+    assert BenchmarkModel.of_zoo(name, DataType.FLOAT32, None, 1.0).size == size
+    assert BenchmarkModel.of_zoo(name, DataType.FLOAT32, 64, 1.0).size == 64

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 pytest.importorskip("ai_edge_litert.interpreter")
 
 from halyard import records
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.cli.program import cli
 from halyard.model import ModelBuilder, NnapiPart, TensorType
 from halyard.model.dot import dot
@@ -57,7 +57,7 @@ def test_a_file_of_its_own_is_the_same_model(file: Path, tmp_path: Path) -> None
     result = invoke(file, "-o", tmp_path / "model.pb")
     assert result.exit_code == 0, result.output
     assert "TFLite, needs HAL 1.3" in result.output
-    before, after = FileSubject(file).runnable, FileSubject(tmp_path / "model.pb").runnable
+    before, after = FileModel(file).runnable, FileModel(tmp_path / "model.pb").runnable
     assert before.model == after.model
     assert before.inputs == after.inputs
 
@@ -68,8 +68,8 @@ def test_parts_have_their_numbers_in_their_names(mixed_file: Path, tmp_path: Pat
     names = sorted(path.name for path in tmp_path.glob("out*"))
     assert names == ["out.1.pb", "out.2.tflite", "out.3.pb"]
     assert "unmapped   2 COS 't4': NNAPI has no such operation" in result.output
-    assert FileSubject(tmp_path / "out.2.tflite").conversion.unmapped, "it is the host's piece"
-    assert FileSubject(tmp_path / "out.1.pb").runnable.model.main.operations
+    assert FileModel(tmp_path / "out.2.tflite").conversion.unmapped, "it is the host's piece"
+    assert FileModel(tmp_path / "out.1.pb").runnable.model.main.operations
 
 
 def test_strict_fails_and_writes_nothing(mixed_file: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from halyard import onnx, tflite
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.cli.program import cli
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
@@ -217,7 +217,7 @@ def test_names_the_first_layer_that_a_broken_kernel_computes(
     [document] = decode(path.read_bytes(), Compare)
     assert document.layers is not None
     assert document.layers.first_diverging == 3
-    model = Subject.of_zoo("mobilenet_v2", DataType.FLOAT32, 32, 0.1).runnable.model
+    model = BenchmarkModel.of_zoo("mobilenet_v2", DataType.FLOAT32, 32, 0.1).runnable.model
     sums = [
         number
         for number, operation in enumerate(model.main.operations)
@@ -254,7 +254,7 @@ def test_a_file_runs_as_it_is_in_its_own_engine(
     """Its tensors are those of the file, found by their names."""
     package = {"litert": "ai_edge_litert", "onnxruntime": "onnxruntime"}[library]
     pytest.importorskip(package)
-    model = Subject.of_zoo("mobilenet_v2", DataType.FLOAT32, 32, 0.1).runnable.model
+    model = BenchmarkModel.of_zoo("mobilenet_v2", DataType.FLOAT32, 32, 0.1).runnable.model
     room, name = (tflite, "model.tflite") if library == "litert" else (onnx, "model.onnx")
     path = tmp_path / name
     path.write_bytes(room.write(model))

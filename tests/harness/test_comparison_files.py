@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 from onnx import TensorProto
 
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.cli.program import cli
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
@@ -112,17 +112,17 @@ def test_the_layer_of_a_part_that_diverges_is_named(
 ) -> None:
     """B computes another file's second part; the first one has no fault."""
     (tmp_path / "other").mkdir()
-    other = FileSubject(convolutions(tmp_path / "other", damage=True)).runnable
+    other = FileModel(convolutions(tmp_path / "other", damage=True)).runnable
     assert isinstance(other, PartitionedModel)
     wrong = other.parts[2]
     assert isinstance(wrong, NnapiPart)
-    subject = FileSubject(convolutions(tmp_path))
-    model = subject.runnable
+    benchmark_model = FileModel(convolutions(tmp_path))
+    model = benchmark_model.runnable
     assert isinstance(model, PartitionedModel)
     right = model.parts[2]
     assert isinstance(right, NnapiPart)
     with Sides() as sides:
-        a, b = (sides.open(choose(each), subject) for each in ("onnxruntime", "CpuAcc"))
+        a, b = (sides.open(choose(each), benchmark_model) for each in ("onnxruntime", "CpuAcc"))
         run = b.run
 
         def exchanged(works: Sequence[Workload]) -> list[Answer]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import pytest
 from rich.console import Console
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.cli import demo
 from halyard.cli.options import device as cli_device
 from halyard.devices import CommandResult
@@ -74,12 +74,16 @@ def show(monkeypatch: pytest.MonkeyPatch) -> Show:
     def run(problem: Mapping[int, str], exit_code: int = 0) -> tuple[bool, str]:
         count = 0
 
-        def measured(engine: HalyardDevice, subject: Subject, **_: Any) -> Measurement:
+        def measured(
+            engine: HalyardDevice, benchmark_model: BenchmarkModel, **_: Any
+        ) -> Measurement:
             nonlocal count
             count += 1
             result = pb.CaseResult(hal_version=engine.options.hal_version)
             problems = [problem[count]] if count in problem else []
-            return Measurement(subject, engine.device.serial, {}, result, None, problems=problems)
+            return Measurement(
+                benchmark_model, engine.device.serial, {}, result, None, problems=problems
+            )
 
         monkeypatch.setattr(demo, "measure", measured)
         monkeypatch.setattr(cli_device, "open_config", lambda *_: FakeDevice(exit_code))

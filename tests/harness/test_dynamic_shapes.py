@@ -14,7 +14,7 @@ from onnx import ModelProto
 pytest.importorskip("onnxruntime")
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard.benchmark_model import DynamicSubject, FileSubject
+from halyard.benchmark_model import DynamicModel, FileModel
 from halyard.cli.program import cli
 from halyard.errors import HalyardError
 from halyard.model.read_options import ReadOptions
@@ -107,11 +107,11 @@ def test_a_tflite_file_agrees_with_litert_in_every_shape(tmp_path: Path) -> None
 
 def test_only_what_differs_is_left_open(tmp_path: Path) -> None:
     path = written(attention(), tmp_path)
-    subjects = [
-        FileSubject(path, options=ReadOptions(Shapes.parse([], [f"batch=2,seqlen={length}"])))
+    benchmark_models = [
+        FileModel(path, options=ReadOptions(Shapes.parse([], [f"batch=2,seqlen={length}"])))
         for length in (5, 9)
     ]
-    model = DynamicSubject(tuple(subjects)).runnable.model
+    model = DynamicModel(tuple(benchmark_models)).runnable.model
     main = model.main
     assert [list(main.operands[index].dimensions) for index in main.input_indexes] == [
         [2, 0, 8],
@@ -142,15 +142,17 @@ def test_inputs_of_several_shapes_tell_them(tmp_path: Path) -> None:
 # ---- where an extent is needed -------------------------------------------------------------------
 
 
-def refusal(subject: DynamicSubject) -> str:
+def refusal(benchmark_model: DynamicModel) -> str:
     with pytest.raises(HalyardError) as caught:
-        _ = subject.runnable
+        _ = benchmark_model.runnable
     return str(caught.value)
 
 
-def several(path: Path, *dims: str) -> DynamicSubject:
-    subjects = [FileSubject(path, options=ReadOptions(Shapes.parse([], [each]))) for each in dims]
-    return DynamicSubject(tuple(subjects))
+def several(path: Path, *dims: str) -> DynamicModel:
+    benchmark_models = [
+        FileModel(path, options=ReadOptions(Shapes.parse([], [each]))) for each in dims
+    ]
+    return DynamicModel(tuple(benchmark_models))
 
 
 def test_an_operation_that_needs_the_extent_is_named_with_what_it_needs(tmp_path: Path) -> None:

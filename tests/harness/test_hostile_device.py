@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from halyard import records
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.cases.check import ExpectedOutput, check
 from halyard.cli import program
 from halyard.cli.options import device as cli_device
@@ -211,7 +211,7 @@ def test_a_connection_that_is_none_is_an_error() -> None:
 
 # ---- words --------------------------------------------------------------------------------------
 
-SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 96, 0.35)
+SUBJECT = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 96, 0.35)
 numbers = st.integers(-(2**31), 2**31 - 1)
 texts = st.text(max_size=20)
 

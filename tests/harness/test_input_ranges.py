@@ -13,7 +13,7 @@ from onnx import TensorProto
 pytest.importorskip("onnxruntime")
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.model import ModelBuilder, RunnableModel, TensorType
 from halyard.model.input_ranges import CAREFUL, FREE, Range, Use, of_model, ranges
 from halyard.proto import halyard_pb2 as pb
@@ -119,8 +119,8 @@ def test_onnx_runtime_takes_what_is_made(made: Callable[[Graph], str], tmp_path:
     g = Graph()
     path = tmp_path / "model.onnx"
     path.write_bytes(g.model(made(g)).SerializeToString())
-    subject = FileSubject(path, seed=3)
-    conversion = subject.conversion
+    benchmark_model = FileModel(path, seed=3)
+    conversion = benchmark_model.conversion
     assert conversion.ranges["x"] == ONNX[made]
     # As the file has them, and as NNAPI's part has.
     model = RunnableModel(
@@ -160,7 +160,7 @@ def test_whole_numbers_that_index_nothing_are_more_than_two(tmp_path: Path) -> N
     x = g.op("Mul", g.input("x", (200,), kind), g.constant([3], "i4"))
     path = tmp_path / "model.onnx"
     path.write_bytes(g.model(g.op("Add", x, g.input("a_mask", (200,), kind))).SerializeToString())
-    x_values, mask = FileSubject(path).input_arrays()
+    x_values, mask = FileModel(path).input_arrays()
     assert set(np.unique(x_values)) == set(range(10))
     assert set(np.unique(mask)) == {0, 1}
 
@@ -212,9 +212,9 @@ def test_litert_takes_what_is_made(
     output = made(g)
     path = tmp_path / "model.tflite"
     path.write_bytes(g.content(output))
-    subject = FileSubject(path, seed=3)
-    assert list(subject.conversion.ranges.values()) == [Range(0, last)]
-    [values] = subject.input_arrays()
+    benchmark_model = FileModel(path, seed=3)
+    assert list(benchmark_model.conversion.ranges.values()) == [Range(0, last)]
+    [values] = benchmark_model.input_arrays()
     assert 0 <= values.min() < last / 3
     assert 2 * last / 3 < values.max() <= last
 

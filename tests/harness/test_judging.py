@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.comparison.difference import Difference
 from halyard.comparison.judging import MAX_SPREAD, SPREADS, Rules, Steps, judge
 from halyard.comparison.reference import Repetitions, reference
@@ -319,7 +319,7 @@ def test_the_weights_of_a_tflite_file_move_by_an_ulp(tmp_path: Path) -> None:
     pytest.importorskip("ai_edge_litert")
     from halyard import tflite
 
-    model = Subject("small_classifier", DataType.FLOAT32, 16, 0.35).runnable.model
+    model = BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.35).runnable.model
     path = tmp_path / "model.tflite"
     path.write_bytes(tflite.write(model))
     content = nudged_file(path)
@@ -496,7 +496,7 @@ def test_litert_otherwise_has_its_reference_kernels(
 
 
 def test_a_model_of_the_zoo_has_the_spread_of_its_reference() -> None:
-    word = reference(Subject("small_classifier", DataType.FLOAT32, 16, 0.35), Repetitions())
+    word = reference(BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.35), Repetitions())
     if word.outputs is None:
         pytest.skip(word.reason)
     assert word.spread is not None

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from halyard import records
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.comparison.difference import Difference, allowed_steps
 from halyard.comparison.reference import MOST_RUNS, Reference, Repetitions, reference
 from halyard.engines import litert
@@ -32,7 +32,7 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.terminal.console import Terminal
 from tests.harness.agreement import disagreements
 
-SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 96, 0.35)
+SUBJECT = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 96, 0.35)
 
 
 def result() -> pb.CaseResult:
@@ -113,7 +113,7 @@ def test_a_time_the_driver_does_not_know_is_left_out() -> None:
 @pytest.mark.skipif(not litert.available(), reason="LiteRT (ai-edge-litert) is not installed")
 @pytest.mark.parametrize(("asked", "runs"), [(0, 1), (3, 3), (MOST_RUNS + 1, MOST_RUNS)])
 def test_litert_runs_as_often_as_the_device_within_reason(asked: int, runs: int) -> None:
-    small = Subject("small_classifier", DataType.QUANT8, 16, 0.5)
+    small = BenchmarkModel("small_classifier", DataType.QUANT8, 16, 0.5)
     word = reference(small, Repetitions(counted=asked, warmup=2, threads=1))
     assert len(word.milliseconds) == runs
     assert min(word.milliseconds) > 0
@@ -379,8 +379,8 @@ def test_words_for_what_is_not_known() -> None:
 
 
 def test_more_steps_are_allowed_only_where_floats_are_rounded_on_the_way() -> None:
-    encoder = Subject("transformer_encoder", DataType.QUANT8_SIGNED, 8, 0.25).runnable.model
-    image = Subject("small_classifier", DataType.QUANT8_SIGNED, 16, 0.5).runnable.model
+    encoder = BenchmarkModel("transformer_encoder", DataType.QUANT8_SIGNED, 8, 0.25).runnable.model
+    image = BenchmarkModel("small_classifier", DataType.QUANT8_SIGNED, 16, 0.5).runnable.model
     assert allowed_steps(image) == 1
     assert allowed_steps(encoder) == 16
     apart = quantized(16)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.model import DataType
 from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
@@ -38,7 +38,7 @@ def test_a_profile_tells_what_each_node_takes(files: Files) -> None:
 def test_the_multiply_adds_of_nodes_are_those_of_the_model(files: Files) -> None:
     """The engine counts nodes, the benchmark operations."""
     for name in ("mobilenet_v2", "small_classifier"):
-        runnable = Subject(name, DataType.QUANT8, 32, 0.35).runnable
+        runnable = BenchmarkModel(name, DataType.QUANT8, 32, 0.35).runnable
         case = pb.TestCase(model=runnable.model, examples=[runnable.example(0)])
         (result,) = files.run([case], pb.RunOptions(profile=1, timeout_s=60))
         assert result.failed_stage == pb.STAGE_NONE, result.message

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from halyard import onnx
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.cli.program import cli
 from halyard.devices import open_device
 from halyard.engines.halyard import HalyardDevice
@@ -389,13 +389,13 @@ def test_a_model_in_parts_is_measured(tmp_path: Path) -> None:
     for model, parts in ((places_of_what_is_not_zero(), 2), (nothing, 1)):
         path = tmp_path / f"{parts}.onnx"
         path.write_bytes(model.SerializeToString())
-        subject = FileSubject(path)
+        benchmark_model = FileModel(path)
         with open_device("host") as device:
             engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
-            measurement = measure(engine, subject, count=2)
+            measurement = measure(engine, benchmark_model, count=2)
         assert measurement.problems == []
         assert measurement.result.pieces == parts
-        assert len(measurement.differences or []) == len(subject.conversion.outputs)
+        assert len(measurement.differences or []) == len(benchmark_model.conversion.outputs)
 
 
 def test_the_command_runs_what_nnapi_runs_nothing_of(tmp_path: Path) -> None:

@@ -91,31 +91,31 @@ def test_the_model_and_the_service_say_which_wire(
     phone: Register, model: RunnableModel, services: Sequence[str], instance: str, wire: Wire
 ) -> None:
     device = phone(*(each.format("vendor") for each in services))
-    chosen = resolve_transport.reached(Choice(), device, model, instance)
+    chosen = resolve_transport.resolve(Choice(), device, model, instance)
     assert list(chosen.wires) == [wire]
     assert Site(device, instance=instance or None).reaching(model).wire is wire
 
 
 def test_what_is_asked_for_stays(phone: Register) -> None:
     asked = hal_version.choose("1.2")
-    assert resolve_transport.reached(asked, phone(_AIDL.format("vendor")), old(), "vendor") == asked
+    assert resolve_transport.resolve(asked, phone(_AIDL.format("vendor")), old(), "vendor") == asked
 
 
 def test_in_process_there_is_no_wire_to_choose() -> None:
     host = cast("Device", Phone(has_binder=False))
-    assert resolve_transport.reached(Choice(), host, new()) == Choice()
+    assert resolve_transport.resolve(Choice(), host, new()) == Choice()
 
 
 def test_a_service_on_the_wrong_wire_is_told_with_what_to_do(phone: Register) -> None:
     with pytest.raises(ConfigError, match=r"registered over HIDL alone: .* --wires hidl,aidl"):
-        resolve_transport.reached(Choice(), phone(_HIDL.format("vendor")), new(), "vendor")
+        resolve_transport.resolve(Choice(), phone(_HIDL.format("vendor")), new(), "vendor")
 
 
 def test_a_service_that_is_not_there_is_told_with_those_that_are(phone: Register) -> None:
     device = phone(_HIDL.format("edge"), _AIDL.format("edge"), _AIDL.format("tpu"), "other/vendor")
     said = r"as vendor; there is edge, tpu\. halyard doctor --device 0A1B --instance vendor"
     with pytest.raises(TargetUnreachable, match=said):
-        resolve_transport.reached(Choice(), device, old(), "vendor")
+        resolve_transport.resolve(Choice(), device, old(), "vendor")
 
 
 def test_a_device_that_does_not_list_its_services_is_asked_for_the_usual_one(
@@ -128,8 +128,8 @@ def test_a_device_that_does_not_list_its_services_is_asked_for_the_usual_one(
 
     for listing in (denied, lambda _: []):
         monkeypatch.setattr(resolve_transport, "list_services", listing)
-        assert resolve_transport.reached(Choice(), device, old(), "vendor") == Choice()
-        assert resolve_transport.reached(Choice(), device, new(), "vendor").newest_of is Wire.AIDL
+        assert resolve_transport.resolve(Choice(), device, old(), "vendor") == Choice()
+        assert resolve_transport.resolve(Choice(), device, new(), "vendor").newest_of is Wire.AIDL
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ class Served(Phone, contextlib.nullcontext[None]):
 
 @dataclass(frozen=True)
 class Given:
-    """A subject that is a model."""
+    """A model of the benchmark."""
 
     runnable: RunnableModel
     seed: int = 0
@@ -249,7 +249,7 @@ def test_every_command_that_runs_models_asks(
     def asked(*_: object) -> Choice:
         raise ConfigError("which wire?")
 
-    monkeypatch.setattr(resolve_transport, "reached", asked)
+    monkeypatch.setattr(resolve_transport, "resolve", asked)
     monkeypatch.setattr(machine, "measure_peak", lambda threads: Peak(threads, "", 0, "", 0, 0, 0))
     small = ["small_classifier", "--size", "16", "--width", "0.35"]
     done = CliRunner().invoke(cli, [*words, *small])

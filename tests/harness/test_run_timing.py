@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from halyard import records
 from halyard.bench import timed
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.cli import run as cli_run
 from halyard.cli.program import cli
 from halyard.devices import conditions
@@ -169,15 +169,15 @@ def test_in_what_state_the_device_is_stands_before_its_times(tmp_path: Path) -> 
 
 def test_parts_are_executed_by_number_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = PartitionedModel.__new__(PartitionedModel)
-    monkeypatch.setattr(FileSubject, "runnable", cast("RunnableModel", parts))
-    subject = FileSubject(Path("model.onnx"))
-    cli_run._check_seconds(subject, TimingOptions(10))
+    monkeypatch.setattr(FileModel, "runnable", cast("RunnableModel", parts))
+    benchmark_model = FileModel(Path("model.onnx"))
+    cli_run._check_seconds(benchmark_model, TimingOptions(10))
     for timing in (
         TimingOptions(1, warmup_s=2),
         TimingOptions(1, least_s=2),
         TimingOptions(1, most_s=2),
     ):
         with pytest.raises(ConfigError, match=r"model\.onnx runs in parts"):
-            cli_run._check_seconds(subject, timing)
+            cli_run._check_seconds(benchmark_model, timing)
     with pytest.raises(ConfigError, match=r"or --sustained$"):
-        cli_run._check_seconds(subject, TimingOptions(1, sustained_s=5.0))
+        cli_run._check_seconds(benchmark_model, TimingOptions(1, sustained_s=5.0))

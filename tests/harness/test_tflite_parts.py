@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.cli.program import cli
 from halyard.comparison.reference import Repetitions, reference
 from halyard.devices import open_device
@@ -56,10 +56,10 @@ def mixed() -> tuple[GraphFile, list[int]]:
     return graph, [scaled, cosines[0]]
 
 
-def subject_of(graph: GraphFile, outputs: list[int], folder: Path, **more: Any) -> FileSubject:
+def model_of(graph: GraphFile, outputs: list[int], folder: Path, **more: Any) -> FileModel:
     path = folder / "model.tflite"
     path.write_bytes(graph.content(*outputs))
-    return FileSubject(path, seed=2, **more)
+    return FileModel(path, seed=2, **more)
 
 
 def kinds(found: Conversion) -> list[str]:
@@ -79,10 +79,10 @@ def test_operators_are_grouped_so_that_the_parts_are_few(tmp_path: Path) -> None
 
 def test_the_parts_in_order_are_the_model(tmp_path: Path) -> None:
     """On the host driver and in LiteRT, against the whole file in LiteRT."""
-    subject = subject_of(*mixed(), tmp_path)
+    benchmark_model = model_of(*mixed(), tmp_path)
     with open_device("host") as device:
         engine = HalyardDevice(device, Target.in_process(), pb.RunOptions(measure_timing=True))
-        measurement = measure(engine, subject, count=3)
+        measurement = measure(engine, benchmark_model, count=3)
     assert measurement.problems == []
     assert [each.name for each in measurement.differences or []] == ["t10", "t5"]
     assert all(each.nonzero for each in measurement.differences or [])
@@ -103,22 +103,22 @@ def test_a_shape_is_a_constant_of_what_the_host_runs(tmp_path: Path) -> None:
     rows = graph.constant([[1], [0]], "int32")
     graph.add("SCATTER_ND", [rows, between, shape], [wide], "ScatterNdOptions")
     graph.add("ADD", [between, wide], [last], "AddOptions")
-    subject = subject_of(graph, [last], tmp_path)
+    benchmark_model = model_of(graph, [last], tmp_path)
     with open_device("host") as device:
         engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
-        measurement = measure(engine, subject)
-    assert kinds(subject.conversion) == ["NNAPI", "host", "NNAPI"]
+        measurement = measure(engine, benchmark_model)
+    assert kinds(benchmark_model.conversion) == ["NNAPI", "host", "NNAPI"]
     assert measurement.problems == []
     assert all(each.nonzero for each in measurement.differences or [])
 
 
 def test_what_the_host_runs_has_a_place(tmp_path: Path) -> None:
     """Also where a backend is asked for, which has no say in that."""
-    subject = subject_of(*mixed(), tmp_path)
+    benchmark_model = model_of(*mixed(), tmp_path)
     with open_device("host") as device:
         driver = DriverOptions(["CpuRef"])
         engine = HalyardDevice(device, Target.in_process(), pb.RunOptions(), driver)
-        measurement = measure(engine, subject)
+        measurement = measure(engine, benchmark_model)
     assert measurement.problems == []
     rows = [
         (row.label.partition(":")[0], row.node, row.backend, row.piece)
@@ -141,10 +141,10 @@ def test_the_host_may_come_first(tmp_path: Path) -> None:
     source, cosine, after = graph.input((2, 8)), graph.tensor((2, 8)), graph.tensor((2, 8))
     graph.add("COS", [source], [cosine])
     graph.add("TANH", [cosine], [after])
-    subject = subject_of(graph, [after], tmp_path)
+    benchmark_model = model_of(graph, [after], tmp_path)
     with open_device("host") as device:
         engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
-        measurement = measure(engine, subject)
+        measurement = measure(engine, benchmark_model)
     assert measurement.problems == []
     assert [row.backend for row in measurement.result.placement] == ["host", "CpuAcc"]
     assert [row.piece for row in measurement.result.placement] == [0, 1]
@@ -152,9 +152,9 @@ def test_the_host_may_come_first(tmp_path: Path) -> None:
 
 def test_every_part_is_profiled(tmp_path: Path) -> None:
     """More often, in all, than one driver writes traces."""
-    subject, path = subject_of(*mixed(), tmp_path), tmp_path / "profile.json"
+    benchmark_model, path = model_of(*mixed(), tmp_path), tmp_path / "profile.json"
     trace = tmp_path / "trace"
-    words = ["profile", str(subject.path), "--runs", "60", "--trace", str(trace)]
+    words = ["profile", str(benchmark_model.path), "--runs", "60", "--trace", str(trace)]
     done = CliRunner().invoke(cli, [*words, "--json", str(path)])
     assert done.exit_code == 0, done.output
     [document] = decode(path.read_bytes(), Profile)
@@ -179,8 +179,15 @@ def test_a_bench_goes_on_behind_a_model_that_it_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "measure_peak", lambda threads: Peak(threads, "", 0, "", 0, 0, 0))
-    subject, path = subject_of(*mixed(), tmp_path), tmp_path / "bench.json"
-    words = ["bench", "--models", f"{subject.path},small_classifier", "--size", "16", "--width"]
+    benchmark_model, path = model_of(*mixed(), tmp_path), tmp_path / "bench.json"
+    words = [
+        "bench",
+        "--models",
+        f"{benchmark_model.path},small_classifier",
+        "--size",
+        "16",
+        "--width",
+    ]
     words += ["0.35", "--types", "float32", "--threads", "1", "--peers", "litert", "--runs", "3"]
     words += ["--sustained", "0.2"]
     done = CliRunner().invoke(cli, [*words, "--json", str(path)])
@@ -195,8 +202,8 @@ def test_a_bench_goes_on_behind_a_model_that_it_refuses(
 
 
 def test_the_host_s_share_of_a_run_is_told(tmp_path: Path) -> None:
-    subject, path = subject_of(*mixed(), tmp_path), tmp_path / "run.json"
-    done = CliRunner().invoke(cli, ["run", str(subject.path), "--json", str(path)])
+    benchmark_model, path = model_of(*mixed(), tmp_path), tmp_path / "run.json"
+    done = CliRunner().invoke(cli, ["run", str(benchmark_model.path), "--json", str(path)])
     assert done.exit_code == 0, done.output
     assert re.search(r", on the host 0\.\d+ ms", done.output)
     assert "placement  host: 4 nodes in 1 piece (2 COS, 2 ADD_N)" in done.output
@@ -209,7 +216,7 @@ def test_the_host_s_share_of_a_run_is_told(tmp_path: Path) -> None:
 def test_the_whole_takes_as_long_as_its_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    subject = subject_of(*mixed(), tmp_path)
+    benchmark_model = model_of(*mixed(), tmp_path)
     run_part, hour = parts.run_part, 3_600_000_000_000
 
     def slow(part: HostPart, inputs: Any, count: int, *more: int) -> Any:
@@ -218,13 +225,13 @@ def test_the_whole_takes_as_long_as_its_parts(
     monkeypatch.setattr(parts, "run_part", slow)
     with open_device("host") as device:
         engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
-        with Workload.seeded(subject.runnable, 0) as work, engine.prepare(work) as prepared:
+        with Workload.seeded(benchmark_model.runnable, 0) as work, engine.prepare(work) as prepared:
             assert [each // hour for each in prepared.time(3)] == [1, 1, 1]
 
 
 def test_a_part_that_fails_is_named(tmp_path: Path) -> None:
-    subject = subject_of(*mixed(), tmp_path)
-    model = subject.runnable
+    benchmark_model = model_of(*mixed(), tmp_path)
+    model = benchmark_model.runnable
     assert isinstance(model, PartitionedModel)
     last = model.parts[-1]
     assert isinstance(last, NnapiPart)
@@ -240,9 +247,9 @@ def test_a_part_that_fails_is_named(tmp_path: Path) -> None:
 
 
 def test_strict_refuses_with_a_line_for_each_operator(tmp_path: Path) -> None:
-    subject = subject_of(*mixed(), tmp_path, strict=True)
+    benchmark_model = model_of(*mixed(), tmp_path, strict=True)
     with pytest.raises(HalyardError) as refusal:
-        _ = subject.runnable
+        _ = benchmark_model.runnable
     first, *lines = str(refusal.value).splitlines()
     assert first.endswith("model.tflite: 4 operators have no mapping to NNAPI")
     assert lines[0] == "  2 COS 't4': NNAPI has no such operation"
@@ -250,20 +257,20 @@ def test_strict_refuses_with_a_line_for_each_operator(tmp_path: Path) -> None:
 
 
 def test_who_wants_one_model_is_told_of_the_parts(tmp_path: Path) -> None:
-    subject = subject_of(*mixed(), tmp_path)
+    benchmark_model = model_of(*mixed(), tmp_path)
     with pytest.raises(HalyardError, match="runs in 3 parts, 1 of them on the host"):
-        _ = Workload.seeded(subject.runnable, 0).case
+        _ = Workload.seeded(benchmark_model.runnable, 0).case
 
 
 def test_a_model_that_nnapi_runs_nothing_of_runs_on_the_host(tmp_path: Path) -> None:
     graph = GraphFile()
     source, output = graph.input((2, 8)), graph.tensor((2, 8))
     graph.add("COS", [source], [output])
-    subject = subject_of(graph, [output], tmp_path)
-    assert kinds(subject.conversion) == ["host"]
+    benchmark_model = model_of(graph, [output], tmp_path)
+    assert kinds(benchmark_model.conversion) == ["host"]
     with open_device("host") as device:
         engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
-        measurement = measure(engine, subject, count=3)
+        measurement = measure(engine, benchmark_model, count=3)
     assert measurement.problems == []
     assert [row.backend for row in measurement.result.placement] == ["host"]
     assert measurement.wall is not None
@@ -273,12 +280,12 @@ def test_a_model_that_nnapi_runs_nothing_of_runs_on_the_host(tmp_path: Path) -> 
 
 def test_the_reference_is_the_file_itself(tmp_path: Path) -> None:
     """Not what Halyard would write of it: a file of other weights gives other numbers."""
-    subject = subject_of(*mixed(), tmp_path)
-    before = reference(subject, Repetitions()).outputs
+    benchmark_model = model_of(*mixed(), tmp_path)
+    before = reference(benchmark_model, Repetitions()).outputs
     assert before is not None
-    other = subject_of(*mixed(), tmp_path)
-    fresh = FileSubject(other.path, seed=2, strict=False)
-    assert fresh.runnable is subject.runnable, "the conversion is known"
+    other = model_of(*mixed(), tmp_path)
+    fresh = FileModel(other.path, seed=2, strict=False)
+    assert fresh.runnable is benchmark_model.runnable, "the conversion is known"
     reference.cache_clear()
     after = reference(fresh, Repetitions()).outputs
     assert after is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.engines.workload import Workload
 from halyard.errors import NotExpressible
 from halyard.proto import halyard_pb2 as pb
@@ -52,7 +52,7 @@ def test_litert_is_given_the_file_itself(tmp_path: Path) -> None:
     graph, outputs = conv_net()
     path = tmp_path / "model.tflite"
     path.write_bytes(graph.content(*outputs))
-    with Workload.seeded(FileSubject(path).runnable, 0) as work:
+    with Workload.seeded(FileModel(path).runnable, 0) as work:
         assert work.tflite() == path
     graph = GraphFile()
     source, truth = graph.input((2, 3)), graph.tensor((2, 3), "bool")
@@ -60,7 +60,7 @@ def test_litert_is_given_the_file_itself(tmp_path: Path) -> None:
     other = tmp_path / "other.tflite"
     other.write_bytes(graph.content(truth))
     with (
-        Workload.seeded(FileSubject(other).runnable, 0) as work,
+        Workload.seeded(FileModel(other).runnable, 0) as work,
         pytest.raises(NotExpressible, match="operation 0"),
     ):
         work.tflite()

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.cli.program import cli
 from halyard.conversion import convert
 from halyard.devices import open_device
@@ -42,14 +42,16 @@ def written(made: Made, folder: Path) -> Path:
 
 def agreeing(path: Path, *shape: str) -> Conversion:
     """What it becomes, once the host driver and LiteRT have computed the same of it."""
-    subject = FileSubject(path, seed=2, options=options(*shape))
+    benchmark_model = FileModel(path, seed=2, options=options(*shape))
     with open_device("host") as device:
-        measurement = measure(HalyardDevice(device, Target.in_process(), pb.RunOptions()), subject)
+        measurement = measure(
+            HalyardDevice(device, Target.in_process(), pb.RunOptions()), benchmark_model
+        )
     assert measurement.problems == []
     assert measurement.reference.name == "LiteRT"
     assert all(each.nonzero for each in measurement.differences or [])
     assert measurement.differences
-    return subject.conversion
+    return benchmark_model.conversion
 
 
 def any_image() -> Made:

@@ -16,7 +16,7 @@ from ai_edge_litert import schema_py_generated as schema
 from click.testing import CliRunner
 
 from halyard import conversion
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.cli.program import cli
 from halyard.errors import HalyardError
 from halyard.model.read_options import ReadOptions
@@ -192,8 +192,8 @@ def test_a_task_gives_one_of_its_models(task: Path, tmp_path: Path) -> None:
 def test_the_only_model_of_a_task_needs_no_name(tmp_path: Path) -> None:
     path = tmp_path / "one.task"
     path.write_bytes(_zip({"model.tflite": _tanh()}, zipfile.ZIP_DEFLATED))
-    subject = FileSubject(path)
-    assert subject.runnable.model.main.operations
+    benchmark_model = FileModel(path)
+    assert benchmark_model.runnable.model.main.operations
 
 
 @pytest.mark.parametrize(

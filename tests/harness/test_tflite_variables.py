@@ -14,7 +14,7 @@ from ai_edge_litert.interpreter import Interpreter
 from click.testing import CliRunner
 
 from halyard import conversion
-from halyard.benchmark_model import FileSubject
+from halyard.benchmark_model import FileModel
 from halyard.cli.program import cli
 from halyard.model import Array, Conversion
 from tests.harness.on_parts import converted
@@ -104,7 +104,7 @@ def test_states_that_are_handed_on_give_what_litert_gives(last: str, tmp_path: P
 
 def test_the_first_run_takes_what_variables_begin_with(tmp_path: Path) -> None:
     found = _convert(_streaming(), tmp_path)
-    arrays = FileSubject(found.source.path).input_arrays()
+    arrays = FileModel(found.source.path).input_arrays()
     np.testing.assert_array_equal(arrays[1], [[0.5, -0.5, 0.25]])
     np.testing.assert_array_equal(arrays[2], [10])
     done = CliRunner().invoke(cli, ["run", str(found.source.path), "--device", "host"])

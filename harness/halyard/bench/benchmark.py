@@ -17,7 +17,7 @@ from halyard.bench.clients import ManyClients
 from halyard.bench.cores import CoreTurns
 from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult, begun
 from halyard.bench.site import Site
-from halyard.benchmark_model import FileSubject, Subject
+from halyard.benchmark_model import BenchmarkModel, FileModel
 from halyard.comparison.reference import Reference, Repetitions, reference
 from halyard.devices import conditions
 from halyard.devices.conditions import Gate
@@ -25,7 +25,7 @@ from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import TITLE, HalyardProcess
 from halyard.engines.output_files import write_outputs
 from halyard.engines.peers import Peer
-from halyard.engines.served import EngineDied, Served, ServedEngine, Stretch
+from halyard.engines.served import EngineDied, Executions, Served, ServedEngine
 from halyard.engines.workload import Workload
 from halyard.errors import HalyardError, NotExpressible, PackageMissing
 from halyard.measurement import sustained
@@ -55,7 +55,7 @@ class Benchmark:
     runs: int = 50
     least_s: float = 0.0  # of each engine's executions, even if there were `runs` of them
     most_s: float = 10.0  # even if there were fewer; 0: no limit
-    warmup: Stretch = field(default_factory=Stretch)  # of each, before its first turn
+    warmup: Executions = field(default_factory=Executions)  # of each, before its first turn
     versions: dict[str, str] = field(default_factory=dict)
     fast_math: bool = False  # ours may give rougher results
     relaxed: bool = False  # ours once more, for a model that need not be computed in float32
@@ -70,20 +70,20 @@ class Benchmark:
 
     def measure(
         self,
-        subject: Subject | FileSubject,
+        benchmark_model: BenchmarkModel | FileModel,
         work: Workload,
         threads: int,
         into: list[ModelResult] | None = None,
     ) -> ModelResult:
-        """`work`: the subject's. What fails is in the result; engines that fail are out before any
+        """`work`: the model's. What fails is in the result; engines that fail are out before any
         time is taken. `into` has the result as soon as there are times: what is interrupted keeps
         them."""
-        title = f"{subject}, {threads} thread{'s' if threads > 1 else ''}"
+        title = f"{benchmark_model}, {threads} thread{'s' if threads > 1 else ''}"
         with self.terminal.step(f"{title}: the reference's outputs") as step:
-            word = reference(subject, Repetitions(threads=threads))
+            word = reference(benchmark_model, Repetitions(threads=threads))
             step.outcome = word.name if word.outputs is not None else word.reason
             step.unsure = word.outputs is None
-        result = begun(subject, threads, word.name if word.outputs is not None else "")
+        result = begun(benchmark_model, threads, word.name if word.outputs is not None else "")
         result.target = self.site.target.name if self.site is not None else ""
         is_rough = self.fast_math or work.model.model.relax_computation_float32_to_float16
         result.engines.append(EngineResult(OURS, TITLE, is_rough=is_rough))
@@ -175,10 +175,10 @@ class Benchmark:
         return processes
 
     def _write_outputs(self, result: ModelResult, engine: EngineResult, process: Served) -> None:
-        if self.output_folder is not None and result.subject is not None:
-            title = result.subject.record().title
+        if self.output_folder is not None and result.benchmark_model is not None:
+            title = result.benchmark_model.record().title
             name = f"{title}-{result.data_type}-{result.threads}-{engine.name}.npz"
-            write_outputs(self.output_folder / name, result.subject, process.run())
+            write_outputs(self.output_folder / name, result.benchmark_model, process.run())
 
     def _time(self, title: str, processes: dict[str, Served], result: ModelResult) -> None:
         engines = {engine.name: engine for engine in result.engines}

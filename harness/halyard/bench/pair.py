@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 
 from halyard.bench.results import OURS, EngineResult, ModelResult, begun
-from halyard.benchmark_model import FileSubject, Subject
-from halyard.engines.served import EngineDied, Served, Stretch
+from halyard.benchmark_model import BenchmarkModel, FileModel
+from halyard.engines.served import EngineDied, Executions, Served
 from halyard.errors import ConfigError
 from halyard.model import DataType
 from halyard.programs.backends import parse as parse_backends
@@ -96,9 +96,9 @@ class Side:
     result: ModelResult
 
     @classmethod
-    def of(cls, name: str, spec: Spec, subject: Subject | FileSubject) -> Self:
+    def of(cls, name: str, spec: Spec, benchmark_model: BenchmarkModel | FileModel) -> Self:
         """With nothing measured."""
-        side = cls(name, spec, begun(subject, spec.threads))
+        side = cls(name, spec, begun(benchmark_model, spec.threads))
         side.result.engines.append(
             EngineResult(
                 OURS,
@@ -175,7 +175,7 @@ def _medians(rounds: Sequence[Sequence[float]]) -> list[float]:
 class Turns:
     """How two take them."""
 
-    warmup: Stretch = field(default_factory=Stretch)
+    warmup: Executions = field(default_factory=Executions)
     amount: Amount = field(default_factory=Amount)
 
     def take(self, pair: Pair, a: Served, b: Served) -> None:

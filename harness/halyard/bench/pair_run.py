@@ -8,16 +8,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from halyard.bench.bench_report import Report
+from halyard.bench.benchmark_models import models_of
 from halyard.bench.checks import judge_placement, take_prepared
 from halyard.bench.pair import Pair, Side, Spec, Turns
 from halyard.bench.site import Site
-from halyard.bench.subjects import subjects_of
 from halyard.bench.table import print_pair
 from halyard.comparison.reference import Repetitions, reference
 from halyard.devices import Device, Wire, conditions, config_of, open_config
 from halyard.devices.conditions import Gate
 from halyard.engines.engine import EngineRefused
-from halyard.engines.served import EngineDied, Served, Stretch
+from halyard.engines.served import EngineDied, Executions, Served
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError, HalyardError
 from halyard.model import RunnableModel
@@ -43,7 +43,7 @@ class PairRun:
     terminal: Terminal
     site: Site
     device_name: str
-    warmup: Stretch = field(default_factory=Stretch)
+    warmup: Executions = field(default_factory=Executions)
     amount: Amount = field(default_factory=Amount)
     gate: Gate = field(default_factory=Gate)
     options: ReadOptions = USUAL
@@ -77,7 +77,7 @@ class PairRun:
         devices: Devices,
     ) -> tuple[Side, Served | None]:
         """No process where it does not do what it is asked for."""
-        [subject] = subjects_of(
+        [benchmark_model] = models_of(
             [spec.model],
             [spec.data_type],
             size,
@@ -86,12 +86,12 @@ class PairRun:
             options=self.options,
             given=self.given,
         )
-        side = Side.of(name, spec, subject)
+        side = Side.of(name, spec, benchmark_model)
         with self.terminal.step(f"{side.engine.title}: preparing and checking") as step:
-            site = self._site_of(stack, name, spec, subject.runnable, devices)
+            site = self._site_of(stack, name, spec, benchmark_model.runnable, devices)
             side.result.target = site.target.name
-            work = stack.enter_context(Workload.of_subject(subject))
-            word = reference(subject, Repetitions(threads=spec.threads))
+            work = stack.enter_context(Workload.of_model(benchmark_model))
+            word = reference(benchmark_model, Repetitions(threads=spec.threads))
             try:
                 process = stack.enter_context(site.engine(spec.driver).prepare(work))
                 take_prepared(side.engine, process, work, word)

@@ -13,7 +13,7 @@ from typing import Self
 
 from halyard.bench.clients import ManyClients
 from halyard.bench.cores import OwnRounds
-from halyard.benchmark_model import AnySubject, FileSubject, Subject
+from halyard.benchmark_model import AnyModel, BenchmarkModel, FileModel
 from halyard.comparison.difference import Difference
 from halyard.measurement.sustained import Sustained
 from halyard.model import DataType, RunnableModel
@@ -171,7 +171,7 @@ class ModelResult:
     engines: list[EngineResult] = field(default_factory=list)
     profile: Sequence[pb.NodeProfile] = ()  # ours; empty unless it was asked for
     clients: ManyClients | None = None  # unless they were asked for
-    subject: AnySubject | None = None
+    benchmark_model: AnyModel | None = None
     waited: Waited | None = None  # for the device to cool down
     conditions: Conditions | None = None  # of the device, before anything was timed
     sustained: Sustained | None = None  # ours; unless it was asked for
@@ -271,7 +271,7 @@ class ModelResult:
     def record(self, peak: Peak) -> bench.Result:
         best = self.best_peer
         return bench.Result(
-            subject=None if self.subject is None else self.subject.record(),
+            subject=None if self.benchmark_model is None else self.benchmark_model.record(),
             waited=self.waited,
             conditions=self.conditions,
             target=self.target,
@@ -311,10 +311,10 @@ class Skipped:
     reason: str
 
     @classmethod
-    def of(cls, subject: Subject | FileSubject, reason: str) -> Self:
-        if isinstance(subject, Subject):
-            return cls(subject.name, subject.data_type, reason)
-        return cls(subject.path.name, None, reason)
+    def of(cls, benchmark_model: BenchmarkModel | FileModel, reason: str) -> Self:
+        if isinstance(benchmark_model, BenchmarkModel):
+            return cls(benchmark_model.name, benchmark_model.data_type, reason)
+        return cls(benchmark_model.path.name, None, reason)
 
     @property
     def failed(self) -> bool:
@@ -324,14 +324,14 @@ class Skipped:
         return bench.Skipped(model=self.model, type=str(self.data_type or ""), reason=self.reason)
 
 
-def begun(subject: Subject | FileSubject, threads: int, word: str = "") -> ModelResult:
+def begun(benchmark_model: BenchmarkModel | FileModel, threads: int, word: str = "") -> ModelResult:
     """What is known of it before any engine has seen the model. `word`: whose outputs the others
     are compared with."""
-    runnable = subject.runnable
+    runnable = benchmark_model.runnable
     name, data_type, size = (
-        (subject.name, subject.data_type, subject.size)
-        if isinstance(subject, Subject)
-        else (subject.path.name, _data_type(runnable), 0)
+        (benchmark_model.name, benchmark_model.data_type, benchmark_model.size)
+        if isinstance(benchmark_model, BenchmarkModel)
+        else (benchmark_model.path.name, _data_type(runnable), 0)
     )
     parts, hosts = 1, 0
     if isinstance(runnable, PartitionedModel):
@@ -344,7 +344,7 @@ def begun(subject: Subject | FileSubject, threads: int, word: str = "") -> Model
         multiply_adds=multiply_adds(runnable.model),
         constant_bytes=runnable.constant_bytes,
         reference=word,
-        subject=subject,
+        benchmark_model=benchmark_model,
         parts=parts,
         host_parts=hosts,
     )

@@ -18,7 +18,7 @@ from halyard.bench.table import (
     print_nodes,
     print_peers,
 )
-from halyard.benchmark_model import FileSubject, Subject
+from halyard.benchmark_model import BenchmarkModel, FileModel
 from halyard.devices import Device, ServiceOptions
 from halyard.devices.config import DeviceConfig
 from halyard.engines import peers
@@ -53,41 +53,41 @@ def find_peers(
 def measure_all(
     terminal: Terminal,
     benchmark: Benchmark,
-    subjects: Sequence[Subject | FileSubject],
+    benchmark_models: Sequence[BenchmarkModel | FileModel],
     counts: Sequence[int],
     report: Report,
     cool_down: float,
 ) -> None:
-    for subject in subjects:
+    for benchmark_model in benchmark_models:
         try:
-            with terminal.step(f"Building {subject}"):
-                _refuse_of_parts(subject, benchmark)
-                work = Workload.of_subject(subject)
-                site = benchmark.site.reaching(subject.runnable) if benchmark.site else None
+            with terminal.step(f"Building {benchmark_model}"):
+                _refuse_of_parts(benchmark_model, benchmark)
+                work = Workload.of_model(benchmark_model)
+                site = benchmark.site.reaching(benchmark_model.runnable) if benchmark.site else None
         except DeviceError:
             raise
         except HalyardError as error:
-            skipped = Skipped.of(subject, str(error))
+            skipped = Skipped.of(benchmark_model, str(error))
             report.skipped.append(skipped)
             terminal.detail(f"{'PROBLEM  ' if skipped.failed else ''}{error}")
             continue
-        show_parts(terminal, subject)
+        show_parts(terminal, benchmark_model)
         with work:
             for count in counts:
                 if cool_down and report.results:
                     with terminal.step(f"Cooling down for {cool_down:g} s"):
                         time.sleep(cool_down)
                 here = replace(benchmark, site=site)
-                result = here.measure(subject, work, count, report.results)
+                result = here.measure(benchmark_model, work, count, report.results)
                 print_model(terminal, result, report.peaks[count])
                 print_sustained(terminal, result.sustained.record() if result.sustained else None)
                 print_clients(terminal, result)
                 print_nodes(terminal, result, report.peaks[count])
 
 
-def _refuse_of_parts(subject: Subject | FileSubject, benchmark: Benchmark) -> None:
+def _refuse_of_parts(benchmark_model: BenchmarkModel | FileModel, benchmark: Benchmark) -> None:
     """HalyardError, before anything is measured, for what can't be had of a model in parts."""
-    model = subject.runnable
+    model = benchmark_model.runnable
     if not isinstance(model, PartitionedModel):
         return
     if benchmark.clients:

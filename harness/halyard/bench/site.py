@@ -56,7 +56,7 @@ class Site:
         not; `option` is what named it."""
         resolve_transport.carrying(self.hal, model, option=option)
         return replace(
-            self, hal=resolve_transport.reached(self.hal, self.device, model, self.instance or "")
+            self, hal=resolve_transport.resolve(self.hal, self.device, model, self.instance or "")
         )
 
     @property

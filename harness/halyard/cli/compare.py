@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from halyard.benchmark_model import FileSubject, Subject
+from halyard.benchmark_model import BenchmarkModel, FileModel
 from halyard.cli.group import examples
 from halyard.cli.options import completions
 from halyard.cli.options.filled import filled
@@ -163,51 +163,53 @@ def compare(
     if sought.plot_path is not None and not settings.wants_layers:
         raise ConfigError("--plot draws errors by layer: add --layers or --isolate")
     terminal = Terminal()
-    subject = model.subject()
-    _build(terminal, subject, settings)
-    inputs = _inputs(subject, sought.seeds)
+    benchmark_model = model.benchmark_model()
+    _build(terminal, benchmark_model, settings)
+    inputs = _inputs(benchmark_model, sought.seeds)
     with Sides() as sides:
         with terminal.step(f"Opening {sought.words}"):
-            reference, other = (sides.open(each, subject) for each in chosen)
+            reference, other = (sides.open(each, benchmark_model) for each in chosen)
         with terminal.step(f"Comparing {sought.words}") as step:
-            found = compare_sides(subject.runnable, reference, other, inputs, settings)
+            found = compare_sides(benchmark_model.runnable, reference, other, inputs, settings)
             step.failed = not found.ok
             layers = found.layers.layers if found.layers else ()
             step.unsure = len(found.not_compared) == len(layers) > 0
-            document = record(subject, found)
+            document = record(benchmark_model, found)
             written.keep([document])
     print_comparison(terminal, found)
     total = len(found.sets) + len(layers)
     print_not_compared(terminal, found.not_compared, total, "comparison")
     terminal.line(verdict_of(found))
     if sought.plot_path is not None:
-        _plot(f"{subject}: {sought.words}", found).write(sought.plot_path)
+        _plot(f"{benchmark_model}: {sought.words}", found).write(sought.plot_path)
         terminal.line(f"drawn into {sought.plot_path}")
     write_json(written.json_path, document)
     if not found.ok or (sought.require_reference and found.not_compared):
         sys.exit(1)
 
 
-def _build(terminal: Terminal, subject: Subject | FileSubject, settings: Settings) -> None:
+def _build(
+    terminal: Terminal, benchmark_model: BenchmarkModel | FileModel, settings: Settings
+) -> None:
     """ConfigError where layers are asked for and NNAPI runs none."""
-    with terminal.step(f"Building {subject}"):
-        runnable = subject.runnable
+    with terminal.step(f"Building {benchmark_model}"):
+        runnable = benchmark_model.runnable
     if not isinstance(runnable, PartitionedModel):
         return
     if settings.wants_layers and runnable.hosts == len(runnable.parts):
         raise ConfigError(f"--layers and --isolate: {runnable.words}, and NNAPI runs no layer")
-    show_parts(terminal, subject)
+    show_parts(terminal, benchmark_model)
 
 
-def _inputs(subject: Subject | FileSubject, seeds: int) -> Sequence[Inputs]:
-    if not subject.given:
+def _inputs(benchmark_model: BenchmarkModel | FileModel, seeds: int) -> Sequence[Inputs]:
+    if not benchmark_model.given:
         return [
-            Inputs(f"seed {number}", replace(subject, seed=number).input_arrays())
-            for number in range(subject.seed, subject.seed + seeds)
+            Inputs(f"seed {number}", replace(benchmark_model, seed=number).input_arrays())
+            for number in range(benchmark_model.seed, benchmark_model.seed + seeds)
         ]
     if seeds != 1:
         raise ConfigError("--seeds is for inputs that are made, and --input gives them")
-    return [Inputs(subject.given.title, subject.input_arrays())]
+    return [Inputs(benchmark_model.given.title, benchmark_model.input_arrays())]
 
 
 def _plot(title: str, found: Comparison) -> Plot:

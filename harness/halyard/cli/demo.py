@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from halyard import zoo
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.cli.group import examples
 from halyard.cli.options import completions
 from halyard.cli.options.device import open_shown
@@ -48,8 +48,8 @@ def run(terminal: Terminal, device_name: str, size: int, width: float) -> Demo:
         with service:
             _show_service(terminal, service)
             for data_type in DataType:
-                subject = Subject("mobilenet_v2", data_type, size, width)
-                measurements += _show_model(terminal, device, service, subject)
+                benchmark_model = BenchmarkModel("mobilenet_v2", data_type, size, width)
+                measurements += _show_model(terminal, device, service, benchmark_model)
             with terminal.step("Stopping the service with SIGTERM") as step:
                 code = service.stop()
                 step.failed = code != 0
@@ -106,18 +106,18 @@ def _show_service(terminal: Terminal, service: Service) -> None:
 
 
 def _show_model(
-    terminal: Terminal, device: Device, service: Service, subject: Subject
+    terminal: Terminal, device: Device, service: Service, benchmark_model: BenchmarkModel
 ) -> list[Measurement]:
-    terminal.heading(f"{subject}")
+    terminal.heading(f"{benchmark_model}")
     with terminal.step("Building the model") as step:
-        model = subject.zoo_model.model
+        model = benchmark_model.zoo_model.model
         required = hal_version.lowest_version(model)
         count = counted(len(model.main.operations), "operation")
         step.outcome = (
             f"{count}, {model.ByteSize() / 2**20:.1f} MiB, needs HAL {hal_version.format(required)}"
         )
     with terminal.step("Running it in LiteRT on this machine") as step:
-        step.outcome = reference(subject, Repetitions(_REPEAT)).reason
+        step.outcome = reference(benchmark_model, Repetitions(_REPEAT)).reason
     measurements = []
     for version in hal_version.ALL:
         if version < required:
@@ -130,7 +130,7 @@ def _show_model(
         )
         with terminal.step(f"Through HAL {hal_version.format(version)}") as step:
             engine = HalyardDevice(device, Target.hidl(service.instance), options)
-            measurement = measure(engine, subject, count=_REPEAT)
+            measurement = measure(engine, benchmark_model, count=_REPEAT)
             step.failed = not measurement.ok
             step.outcome = "prepared and executed" if measurement.ok else "FAILED"
         for problem in measurement.problems:
@@ -152,7 +152,7 @@ def _show_summary(terminal: Terminal, measurements: list[Measurement]) -> None:
         wall = measurement.wall
         rows.append(
             [
-                str(measurement.subject.record().type),
+                str(measurement.benchmark_model.record().type),
                 measurement.hal,
                 "ok" if measurement.ok else "FAILED",
                 _error(measurement),

@@ -172,21 +172,22 @@ def profile(
         raise ConfigError("--backends and --threads are for a service that is started here")
     how = _profiled(config, driver, choice, repeats)
     terminal = Terminal()
-    subject = model.subject()
+    benchmark_model = model.benchmark_model()
     with open_shown(terminal, name, config) as device:
-        with terminal.step(f"Building {subject}"):
-            resolve_transport.carrying(choice, subject.runnable)
-        show_parts(terminal, subject)
+        with terminal.step(f"Building {benchmark_model}"):
+            resolve_transport.carrying(choice, benchmark_model.runnable)
+        show_parts(terminal, benchmark_model)
         how = replace(
-            how, hal=resolve_transport.reached(choice, device, subject.runnable, how.instance)
+            how,
+            hal=resolve_transport.resolve(choice, device, benchmark_model.runnable, how.instance),
         )
         peak = _peak(terminal, config, driver.threads)
         with terminal.step(f"Profiling on {device.serial}") as step:
-            found = capture(device, subject, how, peak)
+            found = capture(device, benchmark_model, how, peak)
             step.failed = bool(found.problems)
             written.keep([found.record()], name)
     _print(terminal, found)
-    drawings.write(terminal, found, subject.runnable.name)
+    drawings.write(terminal, found, benchmark_model.runnable.name)
     if written.json_path is not None:
         write_json(written.json_path, found.record())
         terminal.line(f"written: {written.json_path}")

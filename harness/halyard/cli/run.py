@@ -15,7 +15,7 @@ import click
 
 from halyard import output_file, records
 from halyard.bench import csv_file
-from halyard.benchmark_model import DynamicSubject, FileSubject, Subject
+from halyard.benchmark_model import BenchmarkModel, DynamicModel, FileModel
 from halyard.cli.group import examples
 from halyard.cli.options.device import check_lasting, device_option, open_shown
 from halyard.cli.options.driver import (
@@ -53,7 +53,7 @@ from halyard.timing import machine
 from halyard.timing.machine import Peak
 from halyard.transport import hal_version, resolve_transport
 
-AnyModel = Subject | FileSubject | DynamicSubject
+RunModel = BenchmarkModel | FileModel | DynamicModel
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class HalChoice:
     chosen: hal_version.Choice
     required: bool
 
-    def check(self, subject: AnyModel) -> None:
+    def check(self, benchmark_model: RunModel) -> None:
         """ConfigError for what can be told before a large model is built: the version that a model
         of the zoo needs is that of a small one of its kind."""
-        if self.chosen.versions and isinstance(subject, Subject):
-            small = subject.smallest()
-            if small != subject:
+        if self.chosen.versions and isinstance(benchmark_model, BenchmarkModel):
+            small = benchmark_model.smallest()
+            if small != benchmark_model:
                 self.carrying(hal_version.lowest_version(small.runnable.model))
 
     def carrying(self, lowest: int) -> list[pb.HalVersion]:
@@ -256,13 +256,13 @@ def run(
     versions = parse_hal(driver.hal)
     config = config_of(name)
     backends = driver.backends_on(config)
-    subject = model.dynamic() if extras.dynamic else model.subject()
-    versions.check(subject)
+    benchmark_model = model.dynamic() if extras.dynamic else model.benchmark_model()
+    versions.check(benchmark_model)
     extras.check(config, timing)
     service.check(config, driver)
     terminal = Terminal()
     measurements: list[Measurement] = []
-    request = Request(subject, versions, config, backends, driver, service, timing, extras)
+    request = Request(benchmark_model, versions, config, backends, driver, service, timing, extras)
     # A device that is not there is told before a model is built, which takes longer.
     with (
         _kept(written, measurements, name),
@@ -270,7 +270,7 @@ def run(
     ):
         request.execute(terminal, device, measurements)
     if extras.output_folder is not None:
-        _write_arrays(extras.output_folder, subject, measurements)
+        _write_arrays(extras.output_folder, benchmark_model, measurements)
     documents = [measurement.record() for measurement in measurements]
     if written.json_path is not None:
         _write_json(written.json_path, documents)
@@ -288,7 +288,7 @@ def run(
 class Request:
     """What the command line asks for, once it is known to make sense."""
 
-    subject: AnyModel
+    benchmark_model: RunModel
     versions: HalChoice
     config: DeviceConfig
     backends: Sequence[str]
@@ -299,24 +299,24 @@ class Request:
 
     def execute(self, terminal: Terminal, device: Device, measurements: list[Measurement]) -> None:
         """Builds the model and measures it through each version; `measurements` grows."""
-        subject = self.subject
-        with terminal.step(f"Building {subject}") as step:
-            required = hal_version.lowest_version(subject.runnable.model)
+        benchmark_model = self.benchmark_model
+        with terminal.step(f"Building {benchmark_model}") as step:
+            required = hal_version.lowest_version(benchmark_model.runnable.model)
             step.outcome = f"needs HAL {hal_version.format(required)}"
-        if not isinstance(subject, DynamicSubject):
-            show_parts(terminal, subject)
-        _check_seconds(subject, self.timing)
+        if not isinstance(benchmark_model, DynamicModel):
+            show_parts(terminal, benchmark_model)
+        _check_seconds(benchmark_model, self.timing)
         carrying = self.versions.carrying(required)
         instance = self.driver.instance
-        chosen = resolve_transport.reached(
-            self.versions.chosen, device, subject.runnable, instance or ""
+        chosen = resolve_transport.resolve(
+            self.versions.chosen, device, benchmark_model.runnable, instance or ""
         )
         versions = replace(self.versions, chosen=chosen)
         more = (GPU_PROFILING,) if self.extras.profile else ()
         series = Series(
             terminal=terminal,
             device=device,
-            subject=subject,
+            benchmark_model=benchmark_model,
             options=self._run_options(),
             driver=DriverOptions(
                 self.backends, self.driver.threads, self.driver.fast_math, more=more
@@ -396,29 +396,34 @@ def _kept(written: WrittenFiles, measurements: Sequence[Measurement], name: str)
         written.keep([each.record() for each in measurements], name)
 
 
-def _check_seconds(subject: AnyModel, timing: TimingOptions) -> None:
+def _check_seconds(benchmark_model: RunModel, timing: TimingOptions) -> None:
     """Parts that run apart have to run as often as each other."""
     by_time = timing.warmup_s or timing.least_s or timing.most_s or timing.sustained_s
-    if by_time and isinstance(subject.runnable, PartitionedModel):
+    if by_time and isinstance(benchmark_model.runnable, PartitionedModel):
         raise ConfigError(
-            f"{subject} runs in parts, some of them on the host: these are executed by number "
-            "(--repeat, --warmup), and not for --warmup-secs, --min-secs, --max-secs or --sustained"
+            f"{benchmark_model} runs in parts, some of them on the host: these are executed by "
+            "number (--repeat, --warmup), and not for --warmup-secs, --min-secs, --max-secs or "
+            "--sustained"
         )
 
 
 def _write_arrays(
     folder: Path,
-    subject: AnyModel,
+    benchmark_model: RunModel,
     measurements: Sequence[Measurement],
 ) -> None:
     """A file for each shape and each HAL version, where there are several."""
-    shapes = subject.subjects if isinstance(subject, DynamicSubject) else (subject,)
+    shapes = (
+        benchmark_model.benchmark_models
+        if isinstance(benchmark_model, DynamicModel)
+        else (benchmark_model,)
+    )
     versions = {each.hal for each in measurements}
     for number, each in enumerate(shapes):
         shape = f"-{number + 1}" if len(shapes) > 1 else ""
         write_inputs(folder / f"inputs{shape}.npz", each, each.input_arrays())
         for measurement in measurements:
-            if measurement.subject == each and measurement.outputs is not None:
+            if measurement.benchmark_model == each and measurement.outputs is not None:
                 version = f"-{measurement.hal}" if len(versions) > 1 else ""
                 path = folder / f"outputs{version}{shape}.npz"
                 write_outputs(path, each, measurement.outputs)

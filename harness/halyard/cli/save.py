@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from halyard import output_file, zoo
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.cli.group import examples
 from halyard.cli.options.json import json_option, write_json
 from halyard.cli.options.model import DEFAULT, size_option, type_option, width_option
@@ -49,12 +49,12 @@ def save(
     zoo.check_type(model, DataType(type_name))
     check_writable(path)
     terminal = Terminal()
-    subject = Subject.of_zoo(model, DataType(type_name), size, width)
-    with terminal.step(f"Building {subject}"):
-        data = subject.runnable.model.SerializeToString()
+    benchmark_model = BenchmarkModel.of_zoo(model, DataType(type_name), size, width)
+    with terminal.step(f"Building {benchmark_model}"):
+        data = benchmark_model.runnable.model.SerializeToString()
     output_file.write(path, data)
     terminal.line(f"{path}: {counted(len(data), 'byte')}; halyard run {path} runs it")
-    write_json(json_path, Saved(model=subject.record(), file=str(path), bytes=len(data)))
+    write_json(json_path, Saved(model=benchmark_model.record(), file=str(path), bytes=len(data)))
 
 
 COMMANDS = (save,)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from halyard.benchmark_model import AnySubject, FileSubject
+from halyard.benchmark_model import AnyModel, FileModel
 from halyard.comparison.choice import SideChoice
 from halyard.comparison.original import OriginalSide
 from halyard.comparison.pytorch import TorchSide
@@ -45,30 +45,34 @@ class Sides:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def open(self, choice: SideChoice, subject: AnySubject | None = None) -> Side:
+    def open(self, choice: SideChoice, benchmark_model: AnyModel | None = None) -> Side:
         """EngineMissing for a library that is not installed; DeviceError for a device that is not
-        there. Two sides of the same device share it. A subject that is a file runs as it is in the
+        there. Two sides of the same device share it. A model that is a file runs as it is in the
         library that it is for."""
         if choice.library:
             engine = _library(choice.library)
-            if isinstance(subject, FileSubject) and isinstance(
-                engine, _ENGINES.get(subject.conversion.source.format, ())
+            if isinstance(benchmark_model, FileModel) and isinstance(
+                engine, _ENGINES.get(benchmark_model.conversion.source.format, ())
             ):
-                return OriginalSide(choice.text, engine, subject.conversion, subject.runnable)
+                return OriginalSide(
+                    choice.text, engine, benchmark_model.conversion, benchmark_model.runnable
+                )
             return LibrarySide(choice.text, engine)
         if choice.script:
-            if subject is None:
+            if benchmark_model is None:
                 raise ConfigError(f"{choice.text}: PyTorch's side takes a model")
-            conversion = subject.conversion if isinstance(subject, FileSubject) else None
-            return TorchSide(choice.text, Path(choice.script), subject.runnable, conversion)
+            conversion = (
+                benchmark_model.conversion if isinstance(benchmark_model, FileModel) else None
+            )
+            return TorchSide(choice.text, Path(choice.script), benchmark_model.runnable, conversion)
         if choice.device not in self._devices:
             with choice.or_alike():
                 self._devices[choice.device] = self._stack.enter_context(open_config(choice.config))
         device = self._devices[choice.device]
-        if subject is not None:
-            resolve_transport.carrying(choice.hal, subject.runnable, choice.text, ":")
-            chosen = resolve_transport.reached(
-                choice.hal, device, subject.runnable, choice.instance
+        if benchmark_model is not None:
+            resolve_transport.carrying(choice.hal, benchmark_model.runnable, choice.text, ":")
+            chosen = resolve_transport.resolve(
+                choice.hal, device, benchmark_model.runnable, choice.instance
             )
             choice = replace(choice, hal=chosen)
         version = choice.hal.versions[0] if choice.hal.versions else pb.HAL_VERSION_UNSPECIFIED

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from halyard.benchmark_model import AnySubject
+from halyard.benchmark_model import AnyModel
 from halyard.comparison.comparison import Compared, Comparison, Ran
 from halyard.comparison.difference import Difference
 from halyard.comparison.layers import Layer
@@ -13,10 +13,10 @@ from halyard.comparison.statistics import TopK
 from halyard.records import compare, error
 
 
-def record(subject: AnySubject, comparison: Comparison) -> compare.Compare:
+def record(benchmark_model: AnyModel, comparison: Comparison) -> compare.Compare:
     layers = comparison.layers
     return compare.Compare(
-        model=subject.record(),
+        model=benchmark_model.record(),
         a=_side(comparison.a),
         b=_side(comparison.b),
         ok=comparison.ok,

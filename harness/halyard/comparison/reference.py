@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from halyard.benchmark_model import AnySubject, FileSubject
+from halyard.benchmark_model import AnyModel, FileModel
 from halyard.comparison.spread import Spread, variations
 from halyard.engines import litert
 from halyard.engines.engine import EngineMissing, EngineRefused
@@ -56,11 +56,14 @@ class Reference:
 
 
 @cache
-def reference(subject: AnySubject, repetitions: Repetitions) -> Reference:
-    if isinstance(subject, FileSubject) and subject.conversion.source.format in ORIGINALS:
-        return _original(subject, repetitions)
-    runnable = subject.runnable
-    inputs = subject.input_arrays()
+def reference(benchmark_model: AnyModel, repetitions: Repetitions) -> Reference:
+    if (
+        isinstance(benchmark_model, FileModel)
+        and benchmark_model.conversion.source.format in ORIGINALS
+    ):
+        return _original(benchmark_model, repetitions)
+    runnable = benchmark_model.runnable
+    inputs = benchmark_model.input_arrays()
     is_half = any(info.dtype == np.float16 for info in runnable.outputs)
     if is_half:
         # TFLite has no float16 kernels: the same numbers in float32 are the better word anyway.
@@ -76,13 +79,13 @@ def reference(subject: AnySubject, repetitions: Repetitions) -> Reference:
     except (NotExpressible, EngineRefused) as error:
         return Reference(reason=f"LiteRT can't run it: {error}")
     if is_half:
-        infos = subject.runnable.outputs
+        infos = benchmark_model.runnable.outputs
         outputs = [values.astype(info.dtype) for info, values in zip(infos, outputs, strict=True)]
     name = "LiteRT in float32" if is_half else "LiteRT"
     others = variations(
-        LiteRt(threads), lambda: _written(runnable), inputs, subject.runnable.outputs
+        LiteRt(threads), lambda: _written(runnable), inputs, benchmark_model.runnable.outputs
     )
-    spread = Spread(subject.runnable.outputs, outputs, others)
+    spread = Spread(benchmark_model.runnable.outputs, outputs, others)
     return Reference(name, outputs, [each / 1e6 for each in times], threads, spread=spread)
 
 
@@ -92,11 +95,11 @@ def _written(runnable: RunnableModel) -> Iterator[Path]:
         yield work.tflite()
 
 
-def _original(subject: FileSubject, repetitions: Repetitions) -> Reference:
+def _original(benchmark_model: FileModel, repetitions: Repetitions) -> Reference:
     """Of the file as it is: what is read of it can't be wrong on both sides alike."""
-    conversion, runnable = subject.conversion, subject.runnable
+    conversion, runnable = benchmark_model.conversion, benchmark_model.runnable
     threads, counted, warmup = _bounded(repetitions)
-    inputs = original_inputs(conversion, subject.input_arrays())
+    inputs = original_inputs(conversion, benchmark_model.input_arrays())
     try:
         engine = engine_of(conversion.source.format, threads)
         outputs, times = run_source(engine, conversion.source, inputs, counted, warmup)

@@ -12,24 +12,31 @@ from pathlib import Path
 import numpy as np
 
 from halyard import output_file
-from halyard.benchmark_model import AnySubject, FileSubject
+from halyard.benchmark_model import AnyModel, FileModel
 from halyard.engines.original import original_inputs
 from halyard.model import Array, TensorInfo
 from halyard.model.fitting import fitted
 
 
-def write_inputs(path: Path, subject: AnySubject, inputs: Sequence[Array]) -> None:
+def write_inputs(path: Path, benchmark_model: AnyModel, inputs: Sequence[Array]) -> None:
     """What it ran on; --input takes the file."""
-    infos = subject.runnable.inputs
-    if isinstance(subject, FileSubject):
-        inputs, infos = original_inputs(subject.conversion, inputs), subject.conversion.inputs
+    infos = benchmark_model.runnable.inputs
+    if isinstance(benchmark_model, FileModel):
+        inputs, infos = (
+            original_inputs(benchmark_model.conversion, inputs),
+            benchmark_model.conversion.inputs,
+        )
     _write(path, infos, inputs)
 
 
-def write_outputs(path: Path, subject: AnySubject, outputs: Sequence[Array]) -> None:
+def write_outputs(path: Path, benchmark_model: AnyModel, outputs: Sequence[Array]) -> None:
     """In the order in which the model gives them."""
-    infos = subject.runnable.outputs
-    _write(path, subject.conversion.outputs if isinstance(subject, FileSubject) else infos, outputs)
+    infos = benchmark_model.runnable.outputs
+    _write(
+        path,
+        benchmark_model.conversion.outputs if isinstance(benchmark_model, FileModel) else infos,
+        outputs,
+    )
 
 
 def _write(path: Path, infos: Sequence[TensorInfo], arrays: Sequence[Array]) -> None:

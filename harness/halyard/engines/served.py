@@ -26,7 +26,7 @@ class EngineDied(HalyardError):
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Executions:
     """Executions, one after the other: so often at least and so long at least, but no longer than
     `most_s`, if that is not 0. There is one at least."""
 
@@ -60,7 +60,7 @@ class Served(Prepared):
     def time(self, count: int, warmup: int = 0, *, expected_s: float = 0.0) -> list[int]: ...
 
     @abstractmethod
-    def series(self, stretch: Stretch, *, expected_s: float = 0.0) -> Sequence[pb.Timing]: ...
+    def series(self, executions: Executions, *, expected_s: float = 0.0) -> Sequence[pb.Timing]: ...
 
     @abstractmethod
     def profile(
@@ -133,11 +133,11 @@ class ServedByLines(Served):
             raise self._died(f"{len(timings)} times for {count} executions")
         return [max(timing.wall_ns, 1) for timing in timings]
 
-    def series(self, stretch: Stretch, *, expected_s: float = 0.0) -> Sequence[pb.Timing]:
+    def series(self, executions: Executions, *, expected_s: float = 0.0) -> Sequence[pb.Timing]:
         """Each with its begin."""
-        self._send(f"run {stretch.count} 0 {stretch.least_s:f} {stretch.most_s:f}")
-        longest = stretch.most_s or stretch.least_s
-        timings = _timings(self._receive(expected_s + longest, min(stretch.least_s, longest)))
+        self._send(f"run {executions.count} 0 {executions.least_s:f} {executions.most_s:f}")
+        longest = executions.most_s or executions.least_s
+        timings = _timings(self._receive(expected_s + longest, min(executions.least_s, longest)))
         if not timings:
             raise self._died("no times")
         return timings

@@ -19,7 +19,7 @@ from halyard.engines.original import shaped
 from halyard.engines.part_worker import INPUTS, OUTPUTS, PART, read_arrays, write_arrays
 from halyard.engines.parts import joined, of_host, profile_of
 from halyard.engines.process import EngineProcess
-from halyard.engines.served import EngineDied, Served, Stretch
+from halyard.engines.served import EngineDied, Executions, Served
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError
 from halyard.model import Array, HostPart, NnapiPart, RunnableModel, Tensors
@@ -167,19 +167,21 @@ class ServedParts(Served):
         self._host_ns = host.tolist()
         return list(map(int, whole))
 
-    def series(self, stretch: Stretch, *, expected_s: float = 0.0) -> Sequence[pb.Timing]:
+    def series(self, executions: Executions, *, expected_s: float = 0.0) -> Sequence[pb.Timing]:
         """Without their begins: an execution is made of what each part took."""
         times = self.time(1, expected_s=expected_s)
         while True:
             passed = sum(times) / 1e9
-            if 0 < stretch.most_s <= passed:
+            if 0 < executions.most_s <= passed:
                 break
             each = max(passed / len(times), 1e-6)
-            missing = max(stretch.count - len(times), math.ceil((stretch.least_s - passed) / each))
+            missing = max(
+                executions.count - len(times), math.ceil((executions.least_s - passed) / each)
+            )
             if missing <= 0:
                 break
-            if stretch.most_s:
-                missing = min(missing, max(round((stretch.most_s - passed) / each), 1))
+            if executions.most_s:
+                missing = min(missing, max(round((executions.most_s - passed) / each), 1))
             times += self.time(missing, expected_s=expected_s + missing * each)
         return [pb.Timing(wall_ns=each) for each in times]
 

@@ -61,7 +61,7 @@ def timings_of(loaded: Loaded, count: int, warmup: int = 0) -> list[pb.Timing]:
     return [pb.Timing(wall_ns=each) for each in loaded.time(count, warmup)]
 
 
-def _stretch(loaded: Loaded, count: int, least_s: float, most_s: float) -> list[pb.Timing]:
+def _execute(loaded: Loaded, count: int, least_s: float, most_s: float) -> list[pb.Timing]:
     """At least so often and so long, and no longer than that, if it is not 0."""
     times: list[tuple[int, int]] = []
     start = time.monotonic()
@@ -147,7 +147,7 @@ def obey(name: str, loaded: Loaded, send: Callable[[pb.CaseResult], None]) -> No
             continue
         count, warmup, *seconds = words
         timings = (
-            _stretch(loaded, int(count), float(seconds[0]), float(seconds[1]))
+            _execute(loaded, int(count), float(seconds[0]), float(seconds[1]))
             if seconds
             else timings_of(loaded, int(count), int(warmup))
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from halyard import onnx, paths, tflite
-from halyard.benchmark_model import AnySubject
+from halyard.benchmark_model import AnyModel
 from halyard.errors import NotExpressible
 from halyard.model import Array, RunnableModel, Tensors
 from halyard.model.imported import ImportedModel
@@ -32,9 +32,9 @@ class Workload:
         return cls(RunnableModel.of(model), inputs)
 
     @classmethod
-    def of_subject(cls, subject: AnySubject) -> Self:
+    def of_model(cls, benchmark_model: AnyModel) -> Self:
         """With the inputs that it has."""
-        return cls(subject.runnable, subject.input_arrays(), str(subject))
+        return cls(benchmark_model.runnable, benchmark_model.input_arrays(), str(benchmark_model))
 
     @classmethod
     def seeded(cls, model: RunnableModel, seed: int, name: str = "") -> Self:

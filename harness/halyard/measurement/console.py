@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from halyard.benchmark_model import FileSubject, Subject
+from halyard.benchmark_model import BenchmarkModel, FileModel
 from halyard.comparison.difference import Difference, allowed_error
 from halyard.devices import conditions
 from halyard.devices.device import Device
@@ -55,7 +55,7 @@ def agreement(measurement: Measurement) -> list[str]:
     if measurement.differences is None:
         reason = measurement.reference.reason
         return [f"not compared: {reason}"] if reason else ["-"]
-    operations = len(measurement.subject.runnable.model.main.operations)
+    operations = len(measurement.benchmark_model.runnable.model.main.operations)
     return [
         f"with {measurement.reference.name}: {difference.text()}{_allowed(difference, operations)}"
         for difference in measurement.differences
@@ -107,7 +107,7 @@ def spread_of(measurement: Measurement) -> str:
 def memory(measurement: Measurement) -> str:
     """The model's constants are used where they lie, unless a backend packs them anew."""
     held = measurement.result.memory
-    constants = measurement.subject.runnable.constant_bytes
+    constants = measurement.benchmark_model.runnable.constant_bytes
     if not held.constant_bytes and not held.arena_bytes:
         return ""
     return (
@@ -220,11 +220,11 @@ def print_sustained(terminal: Terminal, load: Sustained | None) -> None:
     terminal.detail(f"energy: {energy}")
 
 
-def show_parts(terminal: Terminal, subject: Subject | FileSubject) -> None:
+def show_parts(terminal: Terminal, benchmark_model: BenchmarkModel | FileModel) -> None:
     """What the host runs of a file, and why; what is computed in other numbers than it says."""
-    if not isinstance(subject, FileSubject):
+    if not isinstance(benchmark_model, FileModel):
         return
-    conversion = subject.conversion
+    conversion = benchmark_model.conversion
     for note in conversion.notes:
         terminal.detail(f"note       {note}")
     if not conversion.unmapped:

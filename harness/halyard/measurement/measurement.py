@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from halyard.benchmark_model import AnySubject
+from halyard.benchmark_model import AnyModel
 from halyard.comparison.difference import Difference, compare_all
 from halyard.comparison.judging import Judgement, Rules, judge
 from halyard.comparison.reference import Reference, Repetitions, reference
@@ -55,7 +55,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Measurement:
-    subject: AnySubject
+    benchmark_model: AnyModel
     device: str  # its serial
     device_properties: Mapping[str, str]
     result: pb.CaseResult
@@ -150,7 +150,7 @@ class Measurement:
     def record(self) -> run.Run:
         result, execution = self.result, self.execution
         return run.Run(
-            model=self.subject.record(),
+            model=self.benchmark_model.record(),
             device=run.Device(
                 serial=self.device,
                 emulated=self.emulated,
@@ -181,7 +181,7 @@ class Measurement:
             host_timings_ms=self.host.record() if self.host else None,
             peer_timings_ms=self.peer.record() if self.peer else None,
             memory=run.Memory(
-                model_constant_bytes=self.subject.runnable.constant_bytes,
+                model_constant_bytes=self.benchmark_model.runnable.constant_bytes,
                 peak_rss_bytes=result.memory.peak_rss_bytes,
                 constant_bytes=result.memory.constant_bytes,
                 arena_bytes=result.memory.arena_bytes,
@@ -238,7 +238,7 @@ class Measurement:
 
 def measure(
     engine: HalyardDevice,
-    subject: AnySubject,
+    benchmark_model: AnyModel,
     *,
     count: int = 1,
     warmup: int = 0,
@@ -246,19 +246,19 @@ def measure(
     peak: Peak | None = None,
     conditions: Conditions | None = None,
 ) -> Measurement:
-    """Executes the subject so often. DeviceError only where the runner can't run: a model that
+    """Executes the model so often. DeviceError only where the runner can't run: a model that
     fails is a Measurement with problems, and so is one that other backends ran than the engine asks
     for. `properties` and `conditions` are the device's, for the report; `peak` the machine's, for a
     profile."""
     how = Repetition(engine, count, warmup, properties or {}, peak, conditions)
     with (
-        Workload.of_subject(subject) as work,
+        Workload.of_model(benchmark_model) as work,
         engine.prepare(work) as prepared,
     ):
         result = prepared.report(count, warmup)
         on_host = prepared.host_ns if isinstance(prepared, PartsRun) else ()
         host = Times([each / 1e6 for each in on_host]) if on_host else None
-        return measured(how, subject, result, prepared.run, host=host)
+        return measured(how, benchmark_model, result, prepared.run, host=host)
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class Repetition:
 
 def measured(
     how: Repetition,
-    subject: AnySubject,
+    benchmark_model: AnyModel,
     result: pb.CaseResult,
     run_outputs: Callable[[], Sequence[Array]],
     *,
@@ -284,7 +284,7 @@ def measured(
 ) -> Measurement:
     """What the runner said, judged. `run_outputs` is asked where nothing failed; `problems`: what
     failed, where that is known already."""
-    model, asked = subject.runnable, how.engine.driver.backends
+    model, asked = benchmark_model.runnable, how.engine.driver.backends
     differences = outputs = None
     judgement = Judgement()
     word = Reference()
@@ -293,13 +293,15 @@ def measured(
     if not problems:
         problems = list(strange)
         outputs = run_outputs()
-        word = reference(subject, Repetitions(how.count, how.warmup, how.engine.driver.threads))
+        word = reference(
+            benchmark_model, Repetitions(how.count, how.warmup, how.engine.driver.threads)
+        )
         if word.outputs is not None:
             differences = compare_all(model, word.outputs, outputs)
             judgement = judge(Rules.of(model), differences, word.name, word.spread)
             problems += judgement.problems
     return Measurement(
-        subject=subject,
+        benchmark_model=benchmark_model,
         device=how.engine.device.serial,
         device_properties=how.properties,
         result=result,

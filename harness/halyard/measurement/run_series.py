@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from halyard.benchmark_model import DynamicSubject, FileSubject, Subject, shapes_of
+from halyard.benchmark_model import BenchmarkModel, DynamicModel, FileModel, shapes_of
 from halyard.devices import Device, Service, conditions
 from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import HalyardDevice
@@ -41,11 +41,11 @@ _LOG_LINES = 12
 
 @dataclass(frozen=True)
 class Series:
-    """The same subject through several HAL versions; `measurements` grows with each."""
+    """The same model through several HAL versions; `measurements` grows with each."""
 
     terminal: Terminal
     device: Device
-    subject: Subject | FileSubject | DynamicSubject
+    benchmark_model: BenchmarkModel | FileModel | DynamicModel
     options: pb.RunOptions
     driver: DriverOptions
     timing: TimingOptions
@@ -91,10 +91,10 @@ class Series:
     ) -> list[Measurement]:
         """One, or one of each shape."""
         count, warmup = self.timing.runs, self.timing.warmup
-        if isinstance(self.subject, DynamicSubject):
+        if isinstance(self.benchmark_model, DynamicModel):
             return measure_shapes(
                 engine,
-                self.subject,
+                self.benchmark_model,
                 count=count,
                 warmup=warmup,
                 properties=properties,
@@ -103,7 +103,7 @@ class Series:
         return [
             measure(
                 engine,
-                self.subject,
+                self.benchmark_model,
                 count=count,
                 warmup=warmup,
                 properties=properties,
@@ -113,9 +113,9 @@ class Series:
         ]
 
     def _print(self, measurement: Measurement) -> None:
-        subject = measurement.subject
-        if isinstance(subject, FileSubject) and subject.dynamic:
-            self.terminal.heading(shapes_of(subject))
+        benchmark_model = measurement.benchmark_model
+        if isinstance(benchmark_model, FileModel) and benchmark_model.dynamic:
+            self.terminal.heading(shapes_of(benchmark_model))
         print_measurement(self.terminal, measurement)
         print_sustained(self.terminal, measurement.sustained)
         _print_tflite_lines(self.terminal, measurement)
@@ -128,7 +128,7 @@ class Series:
         device = self.device
         with (
             self.terminal.step(f"Under load for {self.timing.sustained_s:g} s") as step,
-            Workload.of_subject(measurement.subject) as work,
+            Workload.of_model(measurement.benchmark_model) as work,
         ):
             try:
                 with engine.serve(work) as process:

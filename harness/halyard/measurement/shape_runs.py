@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from halyard.benchmark_model import DynamicSubject, FileSubject
+from halyard.benchmark_model import DynamicModel, FileModel
 from halyard.engines.halyard import HalyardDevice
 from halyard.measurement.measurement import Measurement, Repetition, measured
 from halyard.model import Array
@@ -16,7 +16,7 @@ from halyard.records.conditions import Conditions
 
 def measure_shapes(
     engine: HalyardDevice,
-    subject: DynamicSubject,
+    benchmark_model: DynamicModel,
     *,
     count: int = 1,
     warmup: int = 0,
@@ -24,14 +24,14 @@ def measure_shapes(
     conditions: Conditions | None = None,
 ) -> list[Measurement]:
     """A measurement of each shape, as measure() gives of one. They were prepared once, together."""
-    result = engine.report(subject.case(), count, warmup)
+    result = engine.report(benchmark_model.case(), count, warmup)
     problems = failures(result)
     how = Repetition(engine, count, warmup, properties or {}, conditions=conditions)
     if problems and not result.examples:
         # It was not prepared: one measurement tells.
-        return [measured(how, subject.subjects[0], result, list, problems=problems)]
+        return [measured(how, benchmark_model.benchmark_models[0], result, list, problems=problems)]
     found = []
-    for each, example in zip(subject.subjects, result.examples, strict=False):
+    for each, example in zip(benchmark_model.benchmark_models, result.examples, strict=False):
         mine = pb.CaseResult()
         mine.CopyFrom(result)
         del mine.examples[:]
@@ -40,17 +40,17 @@ def measure_shapes(
     return found
 
 
-def _of_shape(how: Repetition, subject: FileSubject, result: pb.CaseResult) -> Measurement:
+def _of_shape(how: Repetition, benchmark_model: FileModel, result: pb.CaseResult) -> Measurement:
     [example] = result.examples
 
     def outputs() -> list[Array]:
-        return subject.runnable.output_arrays(example)
+        return benchmark_model.runnable.output_arrays(example)
 
     problems = failures(result)
     if not problems:
         problems = [
             f"output {info.name!r} has the shape {list(output.dimensions)}, not {list(info.shape)}"
-            for info, output in zip(subject.runnable.outputs, example.outputs, strict=True)
+            for info, output in zip(benchmark_model.runnable.outputs, example.outputs, strict=True)
             if tuple(output.dimensions) != info.shape
         ]
-    return measured(how, subject, result, outputs, problems=problems)
+    return measured(how, benchmark_model, result, outputs, problems=problems)

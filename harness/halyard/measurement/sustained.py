@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from halyard.devices.conditions import joules_between
-from halyard.engines.served import Served, Stretch
+from halyard.engines.served import Executions, Served
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import sustained as records
 from halyard.records.conditions import Conditions
@@ -108,7 +108,7 @@ def load(
     sustained = Sustained(look())
     for number in range(count):
         say(_progress(sustained, number, count))
-        timings = process.series(Stretch(1, length, length))
+        timings = process.series(Executions(1, length, length))
         sustained.windows.append(Window(timings, look()))
     return sustained
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 
 from halyard.devices.conditions import Gate
-from halyard.engines.served import Stretch
+from halyard.engines.served import Executions
 from halyard.errors import ConfigError
 from halyard.timing.turns import Amount
 
@@ -36,5 +36,5 @@ class TimingOptions:
         return Amount(self.runs, self.least_s, self.most_s or math.inf)
 
     @property
-    def warm_up(self) -> Stretch:
-        return Stretch(self.warmup, self.warmup_s, self.most_s)
+    def warm_up(self) -> Executions:
+        return Executions(self.warmup, self.warmup_s, self.most_s)

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from halyard.benchmark_model import AnySubject
+from halyard.benchmark_model import AnyModel
 from halyard.devices import Device, ServiceOptions, Wire
 from halyard.devices.device import WORK_FOLDER
 from halyard.engines.halyard import HalyardDevice
@@ -60,7 +60,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Capture:
-    subject: AnySubject
+    benchmark_model: AnyModel
     device: str
     emulated: bool
     properties: dict[str, str]
@@ -101,7 +101,7 @@ class Capture:
         timings = self._timings()
         nodes = self.nodes
         return profile.Profile(
-            model=self.subject.record(),
+            model=self.benchmark_model.record(),
             device=run.Device(
                 serial=self.device, emulated=self.emulated, properties=self.properties
             ),
@@ -150,7 +150,7 @@ class Capture:
         ]
         part = f", {made.part}" if made.part else ""
         if calls:
-            name = f"[NN_LA_PBM]{self.subject}{part}"
+            name = f"[NN_LA_PBM]{self.benchmark_model}{part}"
             calls.insert(0, perfetto.Slice(name, calls[0].begin_ns, calls[-1].end_ns, "client"))
         return perfetto.Thread(f"client (halyard-runner){part}", calls)
 
@@ -220,9 +220,9 @@ def _slice(each: Slice, ahead: int) -> perfetto.Slice:
 
 
 def capture(
-    device: Device, subject: AnySubject, how: Profiled, peak: Peak | None = None
+    device: Device, benchmark_model: AnyModel, how: Profiled, peak: Peak | None = None
 ) -> Capture:
-    """Executes the subject. A model that fails is a Capture with problems; DeviceError where the
+    """Executes the model. A model that fails is a Capture with problems; DeviceError where the
     device does not do as it is told. On the device nothing is left."""
     version = how.hal.versions[0] if how.hal.versions else pb.HAL_VERSION_UNSPECIFIED
     options = pb.RunOptions(
@@ -232,12 +232,12 @@ def capture(
         preference=pb.EXECUTION_PREFERENCE_FAST_SINGLE_ANSWER,
         priority=pb.PRIORITY_MEDIUM,
     )
-    model = subject.runnable
+    model = benchmark_model.runnable
     parts = iter(_names_of_parts(model))
     calls: list[Calls] = []
     with (
         _folder(device) as (folder, path),
-        Workload.of_subject(subject) as work,
+        Workload.of_model(benchmark_model) as work,
     ):
 
         def traced(work: Workload, count: int, warmup: int) -> pb.CaseResult:
@@ -259,7 +259,7 @@ def capture(
         else:
             result = traced(work, how.count, how.warmup)
     return Capture(
-        subject,
+        benchmark_model,
         device.serial,
         device.is_emulated,
         dict(device.properties()),

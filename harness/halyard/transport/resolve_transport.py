@@ -12,7 +12,7 @@ from halyard.transport import hal_version
 from halyard.transport.hal_version import Choice
 
 
-def reached(choice: Choice, device: Device, model: RunnableModel, instance: str = "") -> Choice:
+def resolve(choice: Choice, device: Device, model: RunnableModel, instance: str = "") -> Choice:
     """For a model on a service that is started, or on the one that is registered as `instance`.
     ConfigError for versions that can't carry the model, TargetUnreachable where there is no such
     service; either says what to do."""

@@ -13,10 +13,10 @@ from halyard import zoo
 from halyard.bench import cores as cpu_cores
 from halyard.bench import peaks
 from halyard.bench.bench_report import Report
+from halyard.bench.benchmark_models import models_of
 from halyard.bench.pair import Spec
 from halyard.bench.pair_run import PairRun
 from halyard.bench.series import site_of
-from halyard.bench.subjects import subjects_of
 from halyard.cli.bench.options import OURS, Form, cores_option, device_option, form_options, told
 from halyard.cli.group import examples
 from halyard.cli.options import completions
@@ -154,7 +154,7 @@ def _specs(
     specs = []
     for option, text in (("--a", words.words_a), ("--b", words.words_b)):
         spec = common.parse(text, option, list(EXECUTION_MODES))
-        subjects_of(
+        models_of(
             [spec.model],
             [spec.data_type],
             form.size,

@@ -16,11 +16,11 @@ from halyard.bench import cores as cpu_cores
 from halyard.bench import gpu, peaks, standing
 from halyard.bench.bench_report import Report
 from halyard.bench.benchmark import Benchmark
+from halyard.bench.benchmark_models import models_of
 from halyard.bench.burners import Burners
 from halyard.bench.series import find_peers, measure_all, site_of
 from halyard.bench.site import Site
-from halyard.bench.subjects import subjects_of
-from halyard.benchmark_model import FileSubject, Subject
+from halyard.benchmark_model import BenchmarkModel, FileModel
 from halyard.cli.bench.options import (
     OURS,
     Form,
@@ -100,11 +100,11 @@ class Models:
         """Whether a model that does not come in a type is a failure."""
         return _is_typed("types") and bool(self.named)
 
-    def subjects(self) -> list[Subject | FileSubject]:
+    def benchmark_models(self) -> list[BenchmarkModel | FileModel]:
         form = self.form
         zoo.check(form.size, form.width)
         there = list(map(str, DataType))
-        return subjects_of(
+        return models_of(
             self.named or list(zoo.NAMES),
             [DataType(name) for name in lists.known(self.types, "--types", there)],
             form.size,
@@ -288,7 +288,7 @@ class Request:
     """What the command line asks for, once it is known to make sense."""
 
     models: Models
-    subjects: Sequence[Subject | FileSubject]
+    benchmark_models: Sequence[BenchmarkModel | FileModel]
     name: str
     config: DeviceConfig
     hal: hal_version.Choice
@@ -331,8 +331,10 @@ class Request:
             )
         if load.burn and extras.standing_folder is not None:
             raise ConfigError("--standing is for what is measured without --burn")
-        subjects = models.subjects()
-        return cls(models, subjects, name, config, hal, backends, driver, load, timing, extras)
+        benchmark_models = models.benchmark_models()
+        return cls(
+            models, benchmark_models, name, config, hal, backends, driver, load, timing, extras
+        )
 
     @property
     def is_here(self) -> bool:
@@ -357,7 +359,9 @@ class Request:
                 with told(terminal, report, written, self.name):
                     benchmark = self._benchmark(terminal, site, found, burners)
                     cool_down = self.timing.cool_down
-                    measure_all(terminal, benchmark, self.subjects, counts, report, cool_down)
+                    measure_all(
+                        terminal, benchmark, self.benchmark_models, counts, report, cool_down
+                    )
                     if self.is_here:
                         peaks.measure_again(terminal, report)
         return report

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from halyard import zoo
-from halyard.benchmark_model import DynamicSubject, FileSubject, Subject
+from halyard.benchmark_model import BenchmarkModel, DynamicModel, FileModel
 from halyard.cli.options import completions
 from halyard.cli.options.filled import filled
 from halyard.cli.options.inputs import input_options
@@ -68,11 +68,11 @@ class ModelChoice:
     def name(self) -> str:
         return self.model_argument or self.model_option or DEFAULT
 
-    def dynamic(self) -> DynamicSubject:
+    def dynamic(self) -> DynamicModel:
         """ConfigError for what can't be told several shapes."""
         plain = replace(self.reading, shapes=UNSAID)
-        first = replace(self, reading=plain, given=SEEDED).subject()
-        if not isinstance(first, FileSubject):
+        first = replace(self, reading=plain, given=SEEDED).benchmark_model()
+        if not isinstance(first, FileModel):
             raise ConfigError("--dynamic is for files, not for models of the zoo")
         turns = _turns(self.several_shapes, self.several_given)
         if len(turns) < 2:
@@ -80,14 +80,14 @@ class ModelChoice:
                 "--dynamic takes several shapes: --shape, --dim or --input with the same name "
                 "several times"
             )
-        return DynamicSubject(
+        return DynamicModel(
             tuple(
                 replace(first, options=replace(plain, shapes=shapes), given=given, dynamic=True)
                 for shapes, given in turns
             )
         )
 
-    def subject(self) -> Subject | FileSubject:
+    def benchmark_model(self) -> BenchmarkModel | FileModel:
         """A name of the zoo; else a file. Options of the zoo's models have no say in a file's."""
         model = self.name
         if model in zoo.NAMES:
@@ -98,7 +98,9 @@ class ModelChoice:
                     "--shape and --dim are for files, not for models of the zoo, which have --size"
                 )
             self.reading.refuse_names()
-            made = Subject.of_zoo(model, DataType(self.type_name), self.size, self.width, self.seed)
+            made = BenchmarkModel.of_zoo(
+                model, DataType(self.type_name), self.size, self.width, self.seed
+            )
             return replace(made, given=self.given)
         path = Path(model)
         if not path.is_file():
@@ -111,7 +113,7 @@ class ModelChoice:
                 raise ConfigError(
                     f"--{option.partition('_')[0]} is for models of the zoo, not for files"
                 )
-        return FileSubject(path, self.seed, self.strict, self.reading, self.given)
+        return FileModel(path, self.seed, self.strict, self.reading, self.given)
 
 
 def _turns(

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from halyard import zoo
-from halyard.benchmark_model import FileSubject, Subject
+from halyard.benchmark_model import BenchmarkModel, FileModel
 from halyard.errors import ConfigError
 from halyard.model import DataType
 from halyard.model.input_files import SEEDED, InputFiles
 from halyard.model.read_options import USUAL, ReadOptions
 
 
-def subjects_of(
+def models_of(
     names: Sequence[str],
     data_types: Sequence[DataType],
     size: int | None,
@@ -24,26 +24,27 @@ def subjects_of(
     option: str,
     options: ReadOptions = USUAL,
     given: InputFiles = SEEDED,
-) -> list[Subject | FileSubject]:
+) -> list[BenchmarkModel | FileModel]:
     """A file comes in the type that it has, and is read with the options. ConfigError for a name
     that is neither, and for options where there is no file."""
-    subjects: list[Subject | FileSubject] = []
+    benchmark_models: list[BenchmarkModel | FileModel] = []
     for name in names:
         if name in zoo.NAMES:
-            subjects += [
-                replace(Subject.of_zoo(name, each, size, width), given=given) for each in data_types
+            benchmark_models += [
+                replace(BenchmarkModel.of_zoo(name, each, size, width), given=given)
+                for each in data_types
             ]
         elif Path(name).is_file():
-            subjects.append(FileSubject(Path(name), options=options, given=given))
+            benchmark_models.append(FileModel(Path(name), options=options, given=given))
         else:
             raise ConfigError(
                 f"{option}: no {name!r}, there are {', '.join(zoo.NAMES)}; nor is it a file"
             )
-    if any(isinstance(each, FileSubject) for each in subjects):
-        return subjects
+    if any(isinstance(each, FileModel) for each in benchmark_models):
+        return benchmark_models
     options.refuse_names()
     if options.shapes:
         raise ConfigError(
             "--shape and --dim are for files, not for models of the zoo, which have --size"
         )
-    return subjects
+    return benchmark_models
