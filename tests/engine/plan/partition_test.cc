@@ -35,8 +35,8 @@ TEST(Partition, GivesOneBackendOnePartition) {
 }
 
 TEST(Partition, HasNoPartitionsForAGraphWithoutNodes) {
-    EXPECT_TRUE(partition(Graph(), {}, 2).empty());
-    EXPECT_TRUE(partition(Graph(), {}, 0).empty());
+    EXPECT_TRUE(partitionGraph(Graph(), {}, 2).empty());
+    EXPECT_TRUE(partitionGraph(Graph(), {}, 0).empty());
 }
 
 // x -> a -> b -> d, x -> a -> c -> d: the middle of the diamond on two backends.
