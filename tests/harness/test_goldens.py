@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from halyard import golden_folder, native, specs
+from halyard import golden_folder, specs
 from halyard.cases import Case, golden, golden_writing
 from halyard.conformance.suite import Suite
 from halyard.errors import ConfigError
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
 from tests import goldens
 

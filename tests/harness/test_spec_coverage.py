@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from halyard import hal_version, native, operations, specs
+from halyard import specs
 from halyard.cases import Case, derived
 from halyard.errors import HalyardError
 from halyard.model import operation_name
+from halyard.programs import native, operations
 from halyard.programs.operations import TypedForm
 from halyard.proto import halyard_pb2 as pb
+from halyard.transport import hal_version
 
 FOLDER = Path(__file__).parents[1] / "specs"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from halyard import native
+from halyard.programs import native
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"

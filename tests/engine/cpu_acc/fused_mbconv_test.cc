@@ -26,7 +26,7 @@ using ref_test::typeOf;
 using ref_test::Values;
 
 // A block that pays on 2 to 4 threads, unless an option is against it.
-struct BlockOptions {
+struct MbconvOptions {
     bool activates = false;      // behind the expansion
     bool adds = false;           // behind the projection
     bool activatesLast = false;  // behind all
@@ -40,7 +40,7 @@ struct BlockOptions {
     float projectionWeight = 0.0F;
 };
 
-Model block(RandomValues& random, const BlockOptions& options) {
+Model block(RandomValues& random, const MbconvOptions& options) {
     Model model;
     const auto floats = [](const Shape& shape) { return typeOf(DataType::FLOAT32, shape); };
     const auto constant = [&](const Shape& shape, float one = 0.0F) {
@@ -120,9 +120,9 @@ Model block(RandomValues& random, const BlockOptions& options) {
     return model;
 }
 // On one thread the nodes are not one step.
-void expectTogether(const Model& model, size_t nodes) {
-    fused_test::expectTogether(model, "inverted_residual_float by channels",
-                               [&](size_t threads) { return threads > 1 ? nodes : 0; });
+void expectFused(const Model& model, size_t nodes) {
+    fused_test::expectFused(model, "inverted_residual_float by channels",
+                            [&](size_t threads) { return threads > 1 ? nodes : 0; });
 }
 
 TEST(FusedMbconv, IsThatOfTheNodesOneByOne) {
@@ -133,10 +133,9 @@ TEST(FusedMbconv, IsThatOfTheNodesOneByOne) {
         const bool activates = round % 2 == 1;
         const bool adds = round % 4 >= 2;
         const bool activatesLast = round % 8 >= 4;
-        expectTogether(
-                block(random,
-                      {.activates = activates, .adds = adds, .activatesLast = activatesLast}),
-                3U + (activates ? 1U : 0U) + (adds ? 1U : 0U) + (activatesLast ? 1U : 0U));
+        expectFused(block(random,
+                          {.activates = activates, .adds = adds, .activatesLast = activatesLast}),
+                    3U + (activates ? 1U : 0U) + (adds ? 1U : 0U) + (activatesLast ? 1U : 0U));
     }
 }
 
@@ -145,20 +144,20 @@ TEST(FusedMbconv, TakesWeightsThatAreNotFinite) {
     SCOPED_TRACE(random.seedText());
     for (const float weight :
          {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-        expectTogether(block(random, {.filterWeight = weight}), 3);
-        expectTogether(block(random, {.projectionWeight = weight}), 3);
+        expectFused(block(random, {.filterWeight = weight}), 3);
+        expectFused(block(random, {.projectionWeight = weight}), 3);
     }
 }
 
 TEST(FusedMbconv, StaysApartWhereItDoesNotPayOrOthersSeeIt) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    expectTogether(block(random, {.channels = 151}), 0);
-    expectTogether(block(random, {.batches = 2}), 0);
-    expectTogether(block(random, {.projectionStride = 2}), 0);
-    expectTogether(block(random, {.unknownShape = true}), 0);
-    expectTogether(block(random, {.filteredIsRead = true}), 0);
-    expectTogether(block(random, {.relaxed = true}), 0);
+    expectFused(block(random, {.channels = 151}), 0);
+    expectFused(block(random, {.batches = 2}), 0);
+    expectFused(block(random, {.projectionStride = 2}), 0);
+    expectFused(block(random, {.unknownShape = true}), 0);
+    expectFused(block(random, {.filteredIsRead = true}), 0);
+    expectFused(block(random, {.relaxed = true}), 0);
 }
 
 // Each thread writes a part: with more threads than that, parts are more than what they replace.

@@ -198,7 +198,7 @@ struct ByteOptions {
     int32_t side = 0;  // of the feature map
 };
 
-Model expandedBytes(RandomValues& random, const ByteOptions& options) {
+Model fusedPointwiseDepthwiseBytes(RandomValues& random, const ByteOptions& options) {
     Model model;
     const auto orAny = [&](int32_t chosen, int32_t least, int32_t most) {
         return chosen != 0 ? chosen : random.integer(least, most);
@@ -282,7 +282,7 @@ TEST(FusedPointwiseDepthwiseBytes, AreThoseOfTheNodesOneByOne) {
     for (int round = 0; round < 16 && !testing::Test::HasFailure(); ++round) {
         SCOPED_TRACE("round " + std::to_string(round));
         const bool isSigned = round % 2 == 0;
-        expectBytesTogether(expandedBytes(
+        expectBytesTogether(fusedPointwiseDepthwiseBytes(
                 random, {.x = isSigned ? DataType::QUANT8_ASYMM_SIGNED : DataType::QUANT8_ASYMM,
                          .weights = round % 3 == 0 ? DataType::QUANT8_SYMM_PER_CHANNEL
                                     : isSigned     ? DataType::QUANT8_ASYMM_SIGNED
@@ -298,8 +298,8 @@ TEST(FusedPointwiseDepthwiseBytes, OfWholeBlocksAreThoseOfTheNodesOneByOne) {
     SCOPED_TRACE(random.seedText());
     for (const int32_t depth : {64, 96, 128}) {
         for (const int32_t side : {7, 14}) {
-            expectBytesTogether(
-                    expandedBytes(random, {.channels = 192, .depth = depth, .side = side}));
+            expectBytesTogether(fusedPointwiseDepthwiseBytes(
+                    random, {.channels = 192, .depth = depth, .side = side}));
         }
     }
 }
@@ -318,7 +318,7 @@ TEST(FusedPointwiseDepthwiseBytes, AreOfSmallPicturesOnManyThreads) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     const auto isTogether = [&](const ByteOptions& options, size_t threads) {
-        return kernelOf(expandedBytes(random, options), threads)
+        return kernelOf(fusedPointwiseDepthwiseBytes(random, options), threads)
                        .find("fused_pointwise_depthwise_8bit") != std::string::npos;
     };
     const ByteOptions usual = {.channels = 384, .depth = 64, .side = 14};
