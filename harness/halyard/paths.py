@@ -10,17 +10,14 @@ import tempfile
 import time
 from pathlib import Path
 
+import platformdirs
+
 from halyard.errors import HalyardError
 
-
-def _place(variable: str, default: str) -> Path:
-    # The specification: a relative path there is invalid and is to be ignored.
-    given = Path(os.environ.get(variable, ""))
-    return (given if given.is_absolute() else Path.home() / default) / "halyard"
+_NAME = "halyard"
 
 
-def _folder(variable: str, default: str) -> Path:
-    folder = _place(variable, default)
+def _made(folder: Path, variable: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -32,17 +29,17 @@ def _folder(variable: str, default: str) -> Path:
 
 def cache() -> Path:
     """What can be made again: kernels."""
-    return _folder("XDG_CACHE_HOME", ".cache")
+    return _made(platformdirs.user_cache_path(_NAME), "XDG_CACHE_HOME")
 
 
 def state() -> Path:
     """What must outlive a command: the running virtual device, the adb key."""
-    return _folder("XDG_STATE_HOME", ".local/state")
+    return _made(platformdirs.user_state_path(_NAME), "XDG_STATE_HOME")
 
 
 def config() -> Path:
     """What the user writes. It need not be there."""
-    return _place("XDG_CONFIG_HOME", ".config")
+    return platformdirs.user_config_path(_NAME)
 
 
 # ---- for as long as a command runs --------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Temporary folders, and those that killed runs have left."""
+"""The user's folders, temporary ones, and those that killed runs have left."""
 
 import os
 import signal
@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from halyard import paths
+from halyard.errors import HalyardError
 
 HOLDING = """
 import os, sys, tempfile, time
@@ -72,3 +74,37 @@ def test_what_is_new_or_no_folder_of_ours_stays(temporary: Path) -> None:
     paths.remove_abandoned()
     assert all(path.exists() for path in (new, other, elsewhere, link))
     assert (temporary / "halyard-held-run-file").exists()
+
+
+@pytest.mark.parametrize(
+    ("of", "variable", "usual"),
+    [
+        (paths.cache, "XDG_CACHE_HOME", ".cache/halyard"),
+        (paths.state, "XDG_STATE_HOME", ".local/state/halyard"),
+        (paths.config, "XDG_CONFIG_HOME", ".config/halyard"),
+    ],
+    ids=["cache", "state", "config"],
+)
+def test_a_variable_names_the_place_of_a_user_s_folder(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    of: Callable[[], Path],
+    variable: str,
+    usual: str,
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(variable, str(tmp_path / "named"))
+    assert of() == tmp_path / "named/halyard"
+    # The specification has relative paths ignored.
+    for no_place in ("relative", ""):
+        monkeypatch.setenv(variable, no_place)
+        assert of() == tmp_path / usual
+
+
+def test_a_folder_that_can_not_be_made_is_told_with_its_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(HalyardError, match="XDG_CACHE_HOME may name another place"):
+        paths.cache()
