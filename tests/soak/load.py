@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from halyard.benchmark_model import Subject
+from halyard.benchmark_model import BenchmarkModel
 from halyard.cases import Case
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
 from halyard.model import DataType
@@ -20,7 +20,7 @@ from halyard.programs import native, protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 from tests.device.programs import put_test_program
 
-_SUBJECT = Subject("mobilenet_v2", DataType.QUANT8, 32, 0.1)
+_SUBJECT = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 32, 0.1)
 # Seconds to give every loop to finish its round.
 _LAST_ROUND = 240
 _numbers = itertools.count()
