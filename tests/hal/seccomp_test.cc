@@ -245,7 +245,7 @@ class NeedyBackend : public engine::Backend {
     Status supports(const engine::Graph& /*graph*/, engine::NodeId /*node*/) const override {
         return unsupported("runs nothing");
     }
-    Result<std::unique_ptr<engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPartition>> compile(
             const engine::CompileArguments& /*arguments*/) const override {
         return unsupported("compiles nothing");
     }

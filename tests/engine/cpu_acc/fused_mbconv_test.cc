@@ -121,8 +121,8 @@ Model block(RandomValues& random, const MbconvOptions& options) {
 }
 // On one thread the nodes are not one step.
 void expectFused(const Model& model, size_t nodes) {
-    fused_test::expectFused(model, "inverted_residual_float by channels",
-                            [&](size_t threads) { return threads > 1 ? nodes : 0; });
+    fused_test::expectTogether(model, "inverted_residual_float by channels",
+                               [&](size_t threads) { return threads > 1 ? nodes : 0; });
 }
 
 TEST(FusedMbconv, IsThatOfTheNodesOneByOne) {

@@ -26,9 +26,9 @@ class CompilesNothing final : public engine::Backend {
     Status supports(const engine::Graph& graph, engine::NodeId node) const override {
         return mCpuRef->supports(graph, node);
     }
-    Result<std::unique_ptr<engine::CompiledPiece>> compile(
+    Result<std::unique_ptr<engine::CompiledPartition>> compile(
             const engine::CompileArguments& arguments) const override {
-        const engine::Node& node = arguments.graph->nodes()[arguments.piece.nodes.back()];
+        const engine::Node& node = arguments.graph->nodes()[arguments.partition.nodes.back()];
         return failureOf(node, unsupported("no kernel"));
     }
 

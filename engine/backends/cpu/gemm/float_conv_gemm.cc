@@ -152,8 +152,7 @@ struct PackedFloatConvGemm {
     ConstantSource<T> weights;
     ConstantSource<T> bias;
 
-    static constexpr std::string_view kName =
-            std::is_same_v<T, Half> ? "half GEMM" : "float GEMM";
+    static constexpr std::string_view kName = std::is_same_v<T, Half> ? "half GEMM" : "float GEMM";
     HALYARD_FIELDS(set, filter, bfloats, weights, bias)
 
     int64_t panels() const { return floatGemm(set).panels(filter.groupChannels()) * filter.groups; }
