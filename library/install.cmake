@@ -14,7 +14,10 @@ set(exports ${CMAKE_SOURCE_DIR}/library/halyard.map)
 target_link_options(halyard_shared PRIVATE -Wl,--version-script=${exports}
   -Wl,--exclude-libs,ALL -Wl,--no-undefined -Wl,-z,defs -Wl,--gc-sections)
 set_target_properties(halyard_shared PROPERTIES LINK_DEPENDS ${exports})
-if(NOT HALYARD_STATIC_LIBSTDCXX)
+if(HALYARD_STATIC_LIBSTDCXX AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  set_source_files_properties(library/unloading.cc PROPERTIES
+    COMPILE_DEFINITIONS HALYARD_OWNS_LIBSTDCXX)
+elseif(NOT HALYARD_STATIC_LIBSTDCXX)
   get_target_property(link_options halyard_shared LINK_OPTIONS)
   list(REMOVE_ITEM link_options -static-libstdc++ -static-libgcc)
   set_target_properties(halyard_shared PROPERTIES LINK_OPTIONS "${link_options}")
