@@ -58,9 +58,8 @@ Status validateReferenced(const Model& model, HalVersion version, Verdicts* verd
     Status first;
     std::vector<Status> failures(model.referenced.size());
     for (size_t i = 0; i < model.referenced.size(); ++i) {
-        failures[i] = breaking(Rule::INVALID_SUBGRAPH,
-                               validateSubgraph(model, model.referenced[i], version, nullptr)
-                                       .withContext("subgraph " + std::to_string(i)));
+        failures[i] = validateSubgraph(model, model.referenced[i], version, nullptr)
+                              .withContext("subgraph " + std::to_string(i));
         if (first.ok()) {
             first = failures[i];
         }

@@ -76,7 +76,8 @@ TEST(Verdicts, NameEachOperationThatIsRefusedOfAnInvalidModel) {
     builder.operation(OperationType::OEM_OPERATION, {values}, {builder.output(kFloats)});
     addWholeTanh(builder, whole);
     builder.operation(OperationType::RELU, {values, values}, {builder.output(kFloats)});
-    const Answer answer = asked(builder.build());
+    // AIDL has no OEM_OPERATION.
+    const Answer answer = asked(builder.build(), HalVersion::V1_3);
     EXPECT_EQ(answer.status.code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(answer.rules(),
               "0 OPERAND_TYPE, 2 SHAPES, 3 NOT_IMPLEMENTED, 4 OPERAND_TYPE, 5 OPERAND_COUNT");

@@ -13,7 +13,9 @@ MOST_BYTES = 16_000_000
 
 def test_installs_headers_library_and_what_finds_it(prefix: Path) -> None:
     installed = {str(file.relative_to(prefix)) for file in prefix.rglob("*") if file.is_file()}
-    version = re.search(r"project\(halyard VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
+    version = re.search(
+        r"HALYARD_VERSION \"([\d.]+)\"", (ROOT / "engine" / "base" / "version.h").read_text()
+    )
     assert version is not None
     assert installed == {
         *(f"include/halyard/{name}" for name in ("backend.h", "halyard.h", "halyard.hpp")),
