@@ -393,7 +393,7 @@ typedef struct halyard_node_profile {
     uint64_t time_ns;        /* for each run */
     uint64_t device_time_ns; /* of it, as a device tells; 0: none does */
     uint64_t bytes;          /* of inputs, constants included, and outputs */
-    uint64_t multiply_adds;
+    uint64_t multiply_adds;  /* of shapes that the graph tells; 0: only a run tells them */
 } halyard_node_profile;
 
 /* Texts live until the execution's next run. */

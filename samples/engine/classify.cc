@@ -113,7 +113,9 @@ halyard::Result<CommandLine> parse(std::span<char* const> words) {
         for (char* end = nullptr; *at != '\0'; at = *end == ',' ? end + 1 : end) {
             line.values.push_back(std::strtof(at, &end));
             if (end == at || (*end != ',' && *end != '\0')) {
-                return wrong("\"" + std::string(at) + "\" begins with no number");
+                std::string what = at;
+                what += " begins with no number";
+                return wrong(what);
             }
         }
     }

@@ -78,7 +78,9 @@ int main(int argc, char** argv) {
     CLAIM(before.threads == after.threads);
     CLAIM(before.descriptors == after.descriptors);
     CLAIM(before.mappings == after.mappings);
-    CLAIM(after.heap <= before.heap);
+    /* malloc keeps what threads had cached; a leak of the smallest chunk in each of 1,000 cycles is
+     * twice as much. */
+    CLAIM(after.heap <= before.heap + 16 * 1024);
     printf("threads %d, descriptors %d, mappings %d, heap %zu then %zu\n", after.threads,
            after.descriptors, after.mappings, before.heap, after.heap);
     return claims_failed;

@@ -159,7 +159,8 @@ void tellsWhereNodesRunAndWhatTheyTake(const Runtime& runtime) {
     const std::vector<halyard_node_profile> lines = execution.profile();
     CLAIM(lines.size() == 1 && std::strcmp(lines[0].label, "layer") == 0);
     CLAIM(std::strcmp(lines[0].backend, "CpuAcc") == 0 && nodes[0].kernel == lines[0].kernel);
-    CLAIM(lines[0].multiply_adds == uint64_t{kRows} * kUnits * kColumns);
+    // Only a run tells how many rows there are.
+    CLAIM(lines[0].multiply_adds == 0);
 }
 
 // What no backend but CpuRef takes says who refused it and why.
