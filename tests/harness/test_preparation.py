@@ -48,15 +48,15 @@ def invalid() -> pb.Model:
 
 
 def bad_in_three_ways() -> pb.Model:
-    """Of four operations one is invalid, one unknown to the driver, and one of another shape than
-    it says."""
+    """Of four operations two are of a type that no version has, and one is of another shape
+    than it says."""
     builder = ModelBuilder("bad in three ways")
     whole = TensorType(pb.OPERAND_TYPE_TENSOR_INT32, (4,))
     source, numbers = builder.input("source", COLUMN), builder.input("numbers", whole)
     outputs = [
         builder.operation(pb.OPERATION_TYPE_TANH, [numbers], "tanh", whole),
         product(builder, source, COLUMN),
-        builder.operation(pb.OPERATION_TYPE_OEM_OPERATION, [source], "vendor", COLUMN),
+        builder.operation(pb.OPERATION_TYPE_LOGISTIC, [numbers], "logistic", whole),
         product(builder, source, ROW),
     ]
     return builder.build(outputs)
@@ -86,7 +86,7 @@ def test_three_bad_operations_have_three_verdicts_of_one_runner(
     [answer] = prepared([bad_in_three_ways()])
     assert [(each.operation, each.name, each.rule) for each in answer.verdicts] == [
         (0, "TANH", pb.RULE_OPERAND_TYPE),
-        (2, "OEM_OPERATION", pb.RULE_NOT_IMPLEMENTED),
+        (2, "LOGISTIC", pb.RULE_OPERAND_TYPE),
         (3, "MUL", pb.RULE_SHAPES),
     ]
     assert len(starts) == 1

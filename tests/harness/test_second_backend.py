@@ -174,7 +174,8 @@ def test_what_a_backend_does_not_build_goes_to_the_next_one(
         assert case.check(result).passed, case.name
         reasons = [refusal.reason for row in result.placement for refusal in row.refusals]
         moved += any(
-            reason.startswith("did not build its piece") and _TOLD in reason for reason in reasons
+            reason.startswith("did not build its partition") and _TOLD in reason
+            for reason in reasons
         )
     assert moved > len(cases) // 2
 
