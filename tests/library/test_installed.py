@@ -7,8 +7,8 @@ from pathlib import Path
 
 from .conftest import ROOT, run
 
-# Of the release build, stripped: a library that grows beyond it needs a look at docs/library.md.
-MOST_BYTES = 16_000_000
+# Of the release build, stripped, which has 6.9 MB (docs/library.md).
+MOST_BYTES = 8_000_000
 
 
 def test_installs_headers_library_and_what_finds_it(prefix: Path) -> None:

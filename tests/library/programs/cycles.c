@@ -4,7 +4,8 @@
  *
  * Loads a library that runs a graph, and unloads it, so many times. Threads, descriptors, mappings
  * and what the heap has in use are then what they were after the first few; libhalyard.so is mapped
- * no longer. */
+ * no longer. What malloc keeps for each thread counts as in use: GLIBC_TUNABLES has to turn that
+ * off. */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -78,9 +79,7 @@ int main(int argc, char** argv) {
     CLAIM(before.threads == after.threads);
     CLAIM(before.descriptors == after.descriptors);
     CLAIM(before.mappings == after.mappings);
-    /* malloc keeps what threads had cached; a leak of the smallest chunk in each of 1,000 cycles is
-     * twice as much. */
-    CLAIM(after.heap <= before.heap + 16 * 1024);
+    CLAIM(after.heap == before.heap);
     printf("threads %d, descriptors %d, mappings %d, heap %zu then %zu\n", after.threads,
            after.descriptors, after.mappings, before.heap, after.heap);
     return claims_failed;
