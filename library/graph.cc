@@ -62,7 +62,7 @@ Status checkRoom(const Graph& graph) {
                    : outOfReach("the graph has no room for another tensor");
 }
 
-// Bytes that the caller lends; he has them back when the last graph or program lets go of them.
+// Bytes that the caller lends, given back when the last graph or program lets go of them.
 class LentBytes {
   public:
     LentBytes(void (*release)(void*), void* owner) : mRelease(release), mOwner(owner) {}
@@ -137,6 +137,16 @@ Status addNode(Graph& graph, const halyard_node& node) {
     return {};
 }
 
+// `set`: Graph::setInputs or Graph::setOutputs.
+Status setTensors(halyard_graph* graph, const uint32_t* tensors, size_t count,
+                  void (Graph::*set)(std::vector<TensorId>)) {
+    HALYARD_RETURN_IF_ERROR(present(graph, "graph"));
+    HALYARD_ASSIGN_OR_RETURN(std::vector<TensorId> ids,
+                             tensorsOf(graph->graph, tensors, count, "tensors", false));
+    (graph->graph.*set)(std::move(ids));
+    return {};
+}
+
 }  // namespace
 }  // namespace halyard::library
 
@@ -207,28 +217,14 @@ extern "C" halyard_status halyard_graph_add_node(halyard_graph* graph, const hal
 
 extern "C" halyard_status halyard_graph_set_inputs(halyard_graph* graph, const uint32_t* tensors,
                                                    size_t count, halyard_message* message) {
-    const auto set = [&]() -> Status {
-        HALYARD_RETURN_IF_ERROR(library::present(graph, "graph"));
-        HALYARD_ASSIGN_OR_RETURN(
-                std::vector<engine::TensorId> ids,
-                library::tensorsOf(graph->graph, tensors, count, "tensors", false));
-        graph->graph.setInputs(std::move(ids));
-        return {};
-    };
-    return library::answer(set(), message);
+    return library::answer(library::setTensors(graph, tensors, count, &engine::Graph::setInputs),
+                           message);
 }
 
 extern "C" halyard_status halyard_graph_set_outputs(halyard_graph* graph, const uint32_t* tensors,
                                                     size_t count, halyard_message* message) {
-    const auto set = [&]() -> Status {
-        HALYARD_RETURN_IF_ERROR(library::present(graph, "graph"));
-        HALYARD_ASSIGN_OR_RETURN(
-                std::vector<engine::TensorId> ids,
-                library::tensorsOf(graph->graph, tensors, count, "tensors", false));
-        graph->graph.setOutputs(std::move(ids));
-        return {};
-    };
-    return library::answer(set(), message);
+    return library::answer(library::setTensors(graph, tensors, count, &engine::Graph::setOutputs),
+                           message);
 }
 
 extern "C" halyard_status halyard_graph_set_relaxed(halyard_graph* graph, int32_t relaxed,

@@ -123,16 +123,16 @@ Status load(const halyard_runtime* runtime, std::span<const uint8_t> bytes,
     const CallerStop stop(read.should_stop, read.stop_context);
     const engine::BuildOptions build = buildOptions(shared, read, stop);
     const auto loaded = [&]() -> Result<std::shared_ptr<const engine::Program>> {
-        HALYARD_ASSIGN_OR_RETURN(
-                AlignedBuffer copy,
-                AlignedBuffer::allocate(std::max(bytes.size(), size_t{1}), kAlignment, nullptr));
+        HALYARD_ASSIGN_OR_RETURN(AlignedBuffer copy,
+                                 AlignedBuffer::allocate(std::max(bytes.size(), size_t{1}),
+                                                         kAlignment, build.memory));
         std::ranges::copy(bytes, reinterpret_cast<uint8_t*>(copy.data()));
         const auto owner = std::make_shared<const AlignedBuffer>(std::move(copy));
         HALYARD_ASSIGN_OR_RETURN(
                 const SectionFile file,
                 SectionFile::open(owner,
                                   {reinterpret_cast<const uint8_t*>(owner->data()), bytes.size()},
-                                  build.memory, build.memory, build.checkpoint));
+                                  build.memory, nullptr, build.checkpoint));
         return engine::Program::load(file, engine::SavedBytes::PRIVATE, shared.list, build);
     };
     Result<std::shared_ptr<const engine::Program>> result = loaded();

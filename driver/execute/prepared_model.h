@@ -103,11 +103,11 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     //   device_bytes <constants> <workspace> <tables>   on devices, unless there are none; of the
     //                                 largest executions so far, but for the constants
     //   partitions <n>
-    //   bytes_between_partitions <n>      of the tensors that one partition writes and another
-    //   reads copy <tensor> <from> <to> <bytes>   between the host's memory and a device's; 0: not
-    //   known node <source operations> <label> <kind> <backend> <partition> <kernel> [<backend>:
-    //   <reason>]... vanished <operation> <what became of it>
-    // Source operations are ascending, separated by commas.
+    //   bytes_between_partitions <n>  of the tensors that one writes and another reads
+    //   copy <tensor> <from> <to> <bytes>   between the host's memory and a device's; 0: not known
+    //   node <operations> <label> <kind> <backend> <partition> <kernel> [<backend>: <reason>]...
+    //   vanished <operation> <what became of it>
+    // Operations are the source ones, ascending, separated by commas.
     std::string report() const;
 
   private:

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ConstantCopies: private copies of constants, made where a graph can't use the bytes as they lie
-// in a client's memory: they are not aligned, or they are a control input of a node. One question
-// about a model may make a graph of each of its operations; each constant is copied once for all of
-// them.
+// in a client's memory: they are not aligned, or they are control inputs. One question about a
+// model may make a graph of each of its operations; each constant is copied once for all of them.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inputs whose values are a control input of a node: the axes of a Reduce, the paddings of a Pad,
-// the shape of a Reshape. They never lie in memory that a client can write to, so that what was
-// read once stays true; the values may be wrong all the same. Each reader fails with
+// Control inputs of a node: the axes of a Reduce, the paddings of a Pad, the shape of a Reshape,
+// whose values decide sizes or addresses. They never lie in memory that a client can write to, so
+// that what was read once stays true; the values may be wrong all the same. Each reader fails with
 // INVALID_ARGUMENT and serves inference and kernels alike.
 
 #pragma once

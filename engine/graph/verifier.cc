@@ -91,7 +91,7 @@ Status verifyTensor(const Tensor& tensor) {
     return {};
 }
 
-// Per input of the node: whether it is a control input of the node, or one in a graph inside.
+// Per input of the node: whether it is a control input, of the node or of one in a graph inside.
 std::vector<bool> controlInputs(const Node& node) {
     const NodeSignature signature = signatureOf(node.descriptor);
     std::vector<bool> isControl(node.inputs.size());

@@ -23,21 +23,19 @@ inline constexpr size_t kMaxNesting = 16;
 inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
 
 // Verifies the graph and every graph inside it, and propagates shapes through them, in place: known
-// extents win over unknown ones. Constants that are a control input of a node and that a client can
-// write to are copied first, so that what is checked here is what runs.
+// extents win over unknown ones. Control inputs that are constants and that a client can write to
+// are copied first, so that what is checked here is what runs.
 //
 // INVALID_ARGUMENT names the tensor, or the node by its label, and the rule it breaks:
 //   - tensor ids are in range; only inputs of nodes may be kNoTensor;
 //   - graph inputs are distinct and not constant;
-//   - a node has a kind, reads only constants, graph inputs and what earlier nodes wrote, and
-//   writes
+//   - a node has a kind, reads constants, graph inputs and what earlier nodes wrote, and writes
 //     tensors that are neither constant nor input nor written before;
 //   - graph outputs (which may repeat, and may be constants or inputs) are computed;
-//   - constants have fully known shapes and as many bytes as the type says, aligned to the element,
-//   but for those that were packed away, which are no control input;
-//   - quantisation is as the type asks: a positive finite scale and a zero point that an element
-//   can
-//     hold; per channel, one such scale for each index of a dimension;
+//   - constants have fully known shapes and as many bytes as the type says, aligned to the
+//     element, but for those that were packed away, which are not control inputs;
+//   - quantisation is as the type asks: a positive finite scale and a zero point that an
+//     element can hold; per channel, one such scale for each index of a dimension;
 //   - types and shapes follow from one another by every node's inferShapes.
 // UNSUPPORTED: graphs nested deeper or larger than the limits.
 // RESOURCE_EXHAUSTED: no room for the copies of constants and of the graphs inside.

@@ -51,7 +51,7 @@ struct OptimizeOptions {
 // few times the memory of the graph's own constants at most. Fails with what the checkpoint says;
 // with INTERNAL, naming the pass, where a pass breaks a rule of the verifier's, which is a defect;
 // and with RESOURCE_EXHAUSTED where there is no room for the verifier's copies or for the lists of
-// numbers that are control inputs of new nodes.
+// numbers that new nodes have as control inputs.
 Result<bool> optimize(Graph& graph, const OptimizeOptions& options = {},
                       const std::shared_ptr<Budget>& memory = nullptr,
                       const Checkpoint& checkpoint = {});

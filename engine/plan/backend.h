@@ -3,14 +3,14 @@
 // Backend: what the planner asks of an implementation of nodes (CpuRef, CpuAcc, GpuAcc, or a
 // library loaded at run time).
 //
-//   Backend            one per process and name; stateless for callers, thread-safe.
-//     └ compile() →  CompiledPartition     kernels chosen, room for packed constants asked for.
-//          │ finish()                     once, when the store of constants is filled: a device
-//          │                              uploads, and builds its programs. From then on immutable
-//          │                              and thread-safe.
-//          ├ specialize() →  SpecializedPartition  for one set of input shapes; immutable,
-//          thread-safe. │    └ run()                   with memory that the planner provides. └
-//          makeState() →  PartitionState    of one execution, made with it: a queue, its buffers.
+//   Backend              one per process and name; stateless for callers, thread-safe.
+//     └ compile() →      CompiledPartition: kernels chosen, room for packed constants asked for.
+//          │ finish()      once, when the store of constants is filled: a device uploads, and
+//          │               builds its programs. From then on immutable and thread-safe.
+//          ├ specialize() →  SpecializedPartition, for one set of input shapes; immutable,
+//          │    │            thread-safe.
+//          │    └ run()      with memory that the planner provides.
+//          └ makeState() →   PartitionState, of one execution, made with it: a queue, its buffers.
 //
 // Each may fail, with whatever status says best why: INTERNAL for a device that is broken,
 // RESOURCE_EXHAUSTED for one that is full. Nothing of what failed is kept.
@@ -25,13 +25,12 @@
 // bytes of workspace a run needs (its internal tensors and scratch); the planner gives each
 // partition a slice of the execution's one arena, and binds partition inputs and outputs either to
 // the arena or straight to the caller's memory. Elements in the caller's memory may change while a
-// partition runs, because another process may hold the same memory: a node's control inputs
-// (nodes.h) never lies there.
+// partition runs, because another process may hold the same memory: control inputs (nodes.h) never
+// lie there.
 //
 // A backend whose tensors live elsewhere says so with memory(): inputs and outputs of its
 // partitions then lie in that memory, a workspace too if it asks for one, and the planner copies.
-// Inputs that are a control input of a node of the partition still lie in the host's, unless
-// readsInMemory().
+// Control inputs of its nodes still lie in the host's, unless readsInMemory().
 //
 // run() returns when the results are there; where it is given a queue, it may leave them to that,
 // with whatever it has had checked. What a partition has a device work with lives until the queue
@@ -128,8 +127,8 @@ struct RunArguments {
     std::span<const ConstTensorView> inputs;  // absent ones have no type
     // Types as outputTypes() has them. An output of unknown shape has data == nullptr; the backend
     // asks the allocator for it. An output without elements has an address all the same. Of a
-    // backend with memory of its own, inputs that are no control inputs in the partition (or
-    // readsInMemory()) and all outputs lie there.
+    // backend with memory of its own, inputs that are not control inputs (or for which
+    // readsInMemory() holds) and all outputs lie there.
     std::span<const TensorView> outputs;
     OutputAllocator* allocator = nullptr;  // null when every shape is known
     // workspaceBytes() bytes, aligned to kTensorAlignment. Content is undefined on entry.
@@ -207,8 +206,8 @@ class Backend {
             const CompileArguments& arguments) const = 0;
     // Where the tensors of its partitions live; null: in the host's. As long as the backend.
     virtual DeviceMemory* memory() const { return nullptr; }
-    // Whether its partitions read an input that is a control input of the node there as well, where
-    // nobody else writes, and check what they find; otherwise the input lies in the host's memory.
+    // Whether its partitions read a control input of the node there as well, where only the
+    // device writes, and check its values; otherwise the input lies in the host's memory.
     virtual bool readsInMemory(const Graph& /*graph*/, NodeId /*node*/, size_t /*input*/) const {
         return false;
     }

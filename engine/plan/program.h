@@ -33,8 +33,7 @@ struct InputBinding {
     Shape shape;                     // fully known
     // False: the input was left out (no bytes), which is an error where a node can't do without it.
     bool present = true;
-    // Nobody else writes to the bytes during the run; otherwise a node's control inputs is copied
-    // first.
+    // Nobody else writes to the bytes during the run; otherwise control inputs are copied first.
     bool isPrivate = false;
 };
 
@@ -85,16 +84,15 @@ class Execution {
     Execution& operator=(Execution&& other) noexcept;
 
     // Runs once. Inputs and outputs are read and written in place when aligned to their element
-    // size, through a copy otherwise, or where they are a control input of a node. An output may
+    // size, through a copy otherwise, or where they are control inputs. An output may
     // overlap inputs and other outputs: it then takes the way through a copy too, so that it does
     // not show in what the run reads. After the first run with a set of shapes, a run with the same
     // `report` allocates nothing, unless shapes depend on data. Not re-entrant. OUTPUT_TOO_SMALL:
     // `report` says which outputs and how large they would be; no shape is missing.
-    // INVALID_ARGUMENT: wrong counts, sizes or shapes, or values that are a control input of a node
-    // where it can't go. DEADLINE_EXCEEDED: stopped part-way. RESOURCE_EXHAUSTED: the program's
-    // memory has no room for what the run takes. After a failure the bytes of the outputs are
-    // undefined. `report` may be null. What a run took is kept for the next, until the Execution's
-    // end.
+    // INVALID_ARGUMENT: wrong counts, sizes or shapes, or values of a control input that a node
+    // can't take. DEADLINE_EXCEEDED: stopped part-way. RESOURCE_EXHAUSTED: the program's memory has
+    // no room for what the run takes. After a failure the bytes of the outputs are undefined.
+    // `report` may be null. What a run took is kept for the next, until the Execution's end.
     Status run(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                const RunOptions& options, ExecutionReport* report);
 
@@ -129,8 +127,7 @@ enum class SavedBlobs : uint8_t {
     ALL,
 };
 
-// Of the sections that save() writes: before it lies control data, from it on what is computed
-// with.
+// Of the sections that save() writes, the first of the constants: control data lies before it.
 inline constexpr std::string_view kFirstOfConstants = "constants";
 
 class Program : public std::enable_shared_from_this<Program> {

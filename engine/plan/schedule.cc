@@ -226,7 +226,7 @@ class ScheduleCompiler {
         return home;
     }
 
-    // Control inputs of these nodes from the host's memory.
+    // Control inputs that the partition reads from the host's memory.
     std::set<TensorId> controlInputsOf(const Partition& partition, const Backend& backend) const {
         std::set<TensorId> control;
         for (const NodeId id : partition.nodes) {

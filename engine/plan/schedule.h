@@ -159,7 +159,7 @@ void forEachSchedule(const Schedule& schedule, const Visit& visit) {
 }
 
 // Lets go of the elements of constants that every partition reading them has packed, here and in
-// nested schedules, but for those that are a control input of a node, which shapes follow from. To
+// nested schedules, but for control inputs, which shapes follow from. To
 // be called once the store is filled.
 void releasePackedConstants(Schedule& schedule);
 

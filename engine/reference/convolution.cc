@@ -43,7 +43,7 @@ struct Pixel {
     Extent columns;
 };
 
-// Calls body(spatial position) for every spatial position of the output; the body counts its
+// Calls body(pixel) for every spatial position of the output; the body counts its
 // operations.
 template <typename Body>
 Status forEachPixel(const Window2d& window, const ResolvedWindow& resolved, const Shape& x,

@@ -170,8 +170,9 @@ typedef struct halyard_constant {
     void* owner;
 } halyard_constant;
 
-/* A value of one of a kind's attributes, whose names are those of the descriptors in
- * docs/nodes.md, with dots between those of a struct inside: "window.strideH". */
+/* A value of one of a kind's attributes. Names are those of the fields of its descriptor in
+ * engine/graph/nodes.h, with dots between those of a struct inside: "window.strideH"; the refusal
+ * of another name lists them all. */
 enum {
     HALYARD_BOOL = 0,    /* integer: 0 or 1 */
     HALYARD_INTEGER = 1, /* integer */

@@ -230,6 +230,16 @@ def test_pages_name_files_that_there_are() -> None:
     assert missing == []
 
 
+def test_sources_name_pages_that_there_are() -> None:
+    found = [
+        f"{file}: {name}"
+        for file in tracked("*.h", "*.hpp", "*.cc", "*.c", "*.py", "*.cmake", "Makefile")
+        for name in re.findall(r"\bdocs/[\w-]+\.md\b", (ROOT / file).read_text())
+        if not (ROOT / name).is_file()
+    ]
+    assert found == []
+
+
 def test_the_changelog_begins_with_the_version_that_is_built() -> None:
     made = re.search(r'HALYARD_VERSION "([\d.]+)"', _VERSION.read_text())
     told = re.search(r"\n## .*?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text())

@@ -15,8 +15,8 @@
 namespace halyard::engine::cpu {
 
 // Inverted residual blocks and depthwise convolutions with their expansions where that pays,
-// convolutions and fully connected layers, and scales of the channels that a convolution by one
-// spatial position reads with that; each with the additions and activations after them, where
+// convolutions and fully connected layers, and scales of the channels that a pointwise
+// convolution reads with that; each with the additions and activations after them, where
 // nobody else reads what lies in between. `threads`: as many as may ever compute them.
 std::vector<FusedStep> findFusions(const Graph& graph, const Partition& partition,
                                    const CompileOptions& options, InstructionSet set,

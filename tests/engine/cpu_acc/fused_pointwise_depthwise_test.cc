@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depthwise convolutions of small feature maps that CpuAcc computes together with the convolution
-// by one spatial position before them. Results are CpuRef's, node by node.
+// Depthwise convolutions of small feature maps that CpuAcc computes together with the pointwise
+// convolution before them. Results are CpuRef's, node by node.
 
 #include <gtest/gtest.h>
 

@@ -22,7 +22,7 @@ using ref_test::Values;
 struct BlockOptions {
     enum class Residual { NONE, OWN_INPUT, OTHER };
     Residual residual = Residual::NONE;
-    bool widerExpansion = false;  // by more than one spatial position
+    bool widerExpansion = false;  // not pointwise
     bool unknownShape = false;
     bool readTwice = false;    // the expanded feature map is
     bool showsMiddle = false;  // the filtered feature map is an output of the model

@@ -102,7 +102,7 @@ testing::AssertionResult agreesIn(const Setting& setting, const NodeDescriptor& 
                                   const std::vector<TensorType>& outputs,
                                   std::optional<double> tolerance = std::nullopt);
 
-// agrees() for a node whose kernels check its control inputs: whether that is constant or not.
+// agrees() for a node whose kernels check its control inputs, as constants and as computed ones.
 testing::AssertionResult agreesWithControlInputs(const NodeDescriptor& node,
                                                  const std::vector<std::optional<Values>>& inputs,
                                                  const std::vector<TensorType>& outputs,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Control data a node never lies in memory that somebody else can write to.
+// Control inputs never lie in memory that somebody else can write to.
 
 #include <gtest/gtest.h>
 

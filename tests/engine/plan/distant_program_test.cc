@@ -109,7 +109,7 @@ TEST_F(ProgramsOfADevice, AreSavedWithoutTheirKernelsWhereThatIsAsked) {
     EXPECT_FALSE(open(saved()).mappedBeginningWith("blob/").empty());
 }
 
-// So that whoever sums control data in another way than constants finds it in one place.
+// Control data is hashed in another way than constants, and so lies in one place.
 TEST_F(ProgramsOfADevice, SaveTheirKernelsBeforeTheConstants) {
     SectionWriter writer;
     const auto program = buildOrDie(graph(), {&mMaker, mRef.get()});

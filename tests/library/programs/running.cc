@@ -262,6 +262,14 @@ void keepsToItsMemory() {
     const std::vector<float> bias(kUnits, 0.0F);
     const Status status = Program::compile(runtime, layer(weights, nullptr, bias)).status();
     CLAIM(status.code() == HALYARD_RESOURCE_EXHAUSTED);
+
+    const Runtime unlimited = TAKE(Runtime::create());
+    const Program program = TAKE(Program::compile(unlimited, layer(weights, nullptr, bias)));
+    const std::vector<std::byte> saved = TAKE(program.save());
+    CLAIM(Program::load(runtime, saved).status().code() == HALYARD_RESOURCE_EXHAUSTED);
+    // The bytes count once.
+    const Runtime roomy = TAKE(Runtime::create({.memoryLimit = saved.size() * 2 - 1}));
+    WORKS(Program::load(roomy, saved).status());
 }
 
 }  // namespace

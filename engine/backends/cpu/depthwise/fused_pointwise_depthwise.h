@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Depthwise convolutions, each with the convolution by one spatial position that gives it its
-// feature map (the expansion) and an activation between them. A thread computes some channels of
+// Depthwise convolutions, each fused with the pointwise convolution that gives it its feature map
+// (the expansion) and an activation between them. A thread computes some channels of
 // the one and then of the other, in memory of its own: the expanded feature map is never there as a
 // whole, and what the depthwise convolution reads comes from no other core. For feature maps that
 // are small next to a cache; large ones are cut into lines (inverted_residual.h).

@@ -47,7 +47,7 @@ class FusedPointwiseDepthwiseNodes {
         return Epilogue::of(mStep.graph, last().outputs[0], mStep.others.subspan(mActivates + 1),
                             kInputs, set);
     }
-    // A projection by one spatial position, where there is one behind them, and what follows that.
+    // A pointwise projection, where there is one behind them, and what follows that.
     const Node& behind() const { return *mStep.others[mActivates + 1]; }
     Epilogue epilogueBehind(InstructionSet set) const {
         return Epilogue::of(mStep.graph, behind().outputs[0], mStep.others.subspan(mActivates + 2),

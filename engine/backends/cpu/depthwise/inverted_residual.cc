@@ -139,7 +139,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
           mExtents(extents),
           mWindow(window) {}
 
-    // `plan`: how an expansion by more than one spatial position reads the input.
+    // `plan`: how an expansion that is not pointwise reads the input.
     Status create(std::optional<ConvGemmPlan> plan) {
         const Extents& e = mExtents;
         mPlan = std::move(plan);
@@ -423,7 +423,7 @@ bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, Instru
     const Extents e =
             Extents::of(floatGemm(set), x.shape, middle, output, window, filter[1], depth, 1);
     constexpr int64_t kBytes = sizeof(float);
-    // An expansion by more than one spatial position takes a line at a time.
+    // An expansion that is not pointwise takes a line at a time.
     if (e.width * depth * e.expanded > kMostLineOperations) {
         return false;
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inverted residual blocks of floats: a convolution that gives a feature map more channels (the
-// expansion, mostly by one spatial position), a depthwise convolution of them, and one by one
-// spatial position that gives fewer (the projection), with what may follow it in its store. The
-// expanded feature map is never there as a whole: each thread computes some lines of it at a time
-// into a ring that stays in the cache.
+// expansion, mostly pointwise), a depthwise convolution of them, and a pointwise one that gives
+// fewer (the projection), with what may follow it in its store. The expanded feature map is never
+// there as a whole: each thread computes some lines of it at a time into a ring that stays in the
+// cache.
 
 #pragma once
 

@@ -175,7 +175,7 @@ struct VnniTaps {
     template <int kSide, typename Pixels>
     class Columns {
       public:
-        // From the first column of the window of `spatial position` on.
+        // From the first column of the window of `pixel` on.
         HWY_INLINE Columns(const QuantizedDepthwiseLine& line, const Pixels& pixels,
                            int64_t channel, int64_t pixel)
             : mPixels(pixels),
@@ -357,7 +357,7 @@ struct VnniTaps {
         const ptrdiff_t mYStep;
     };
 
-    // Pixels [spatial position, spatial position + count), and as many that follow them for each
+    // Spatial positions [pixel, pixel + count), and as many that follow them for each
     // place beside them in a vector.
     template <int kSide, int kStride, int kPixels, bool kWhole>
     static void computeRow(const QuantizedDepthwiseLine& line, const std::byte* panel,

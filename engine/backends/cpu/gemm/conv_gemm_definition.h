@@ -60,7 +60,7 @@ struct ConvGemmDefinition {
 // A run of the filter is padded to a multiple of `multiple`.
 ConvGemmFilter filterOf(const ConvGemmNode& node, const Shape& weights, int64_t multiple);
 
-// Whether it is one by one spatial position that takes every spatial position once.
+// Whether its filter is 1x1 with stride 1 and without padding.
 bool isPointwise(const Conv2d& node, const Shape& weights);
 
 // The weights of a channel as one run, padded to a multiple of `multiple`.

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a convolution or a fully connected layer becomes products of matrices: which rows the left
-// one has, where they lie in the input, and the units that threads share (gemm_tiling.h).
+// A convolution or a fully connected layer as a GEMM: which rows A has, where they lie in the input
+// (implicit im2col), and the work items that threads share (gemm_tiling.h).
 //
-// The rows are the windows of the output's spatial positions, line by line. Where the windows reach
-// into the padding, or the input has another type than the product reads, the lines that a unit
-// needs are first copied to a strip: with the padding around them, converted. Otherwise they are
-// read where they lie. Of a filter that moves on by several spatial positions a strip can have
-// phases: first every second spatial position of every second line, say, then those between them,
-// and so on. A tap has then all of its spatial positions in one of these, as if it moved on by one.
-// A filter of one spatial position that takes every spatial position makes all of the feature map
-// one line.
+// The rows of A are the windows of the output's spatial positions, row by row. Where windows reach
+// into the padding, or the input has another type than the micro-kernel reads, the rows that a work
+// item needs are first copied to a padded input tile, converted. Otherwise they are read where they
+// lie. With a stride above 1 the padded tile can have stride phases: first every second spatial
+// position of every second row, say, then those between them. A tap then finds all of its spatial
+// positions in one phase, as with stride 1. A pointwise filter with stride 1 makes one row of the
+// whole feature map.
 
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions by one spatial position whose input is scaled channel by channel, as
-// squeeze-and-excite blocks do: MUL of a feature map and a number for each of its channels, and the
-// convolution that alone reads the result. Rows are scaled on their way into the product, so that
-// the scaled feature map is never there as a whole.
+// Pointwise convolutions whose input is scaled channel by channel, as squeeze-and-excite blocks do:
+// MUL of a feature map and a number for each of its channels, and the convolution that alone reads
+// the result. Rows are scaled on their way into the product, so that the scaled feature map is
+// never there as a whole.
 
 #pragma once
 

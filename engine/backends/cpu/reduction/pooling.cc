@@ -57,7 +57,7 @@ namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What add(value, spatial position) makes of `value` over all spatial positions of the window that
+// What add(value, pixel) makes of `value` over all spatial positions of the window that
 // begins with `x`.
 template <typename T, typename Value, typename Add>
 HWY_INLINE Value fold(const PooledWindows& windows, const T* x, Value value, Add add) {
@@ -252,7 +252,7 @@ class PoolingKernel {
     }
 
   private:
-    // Of `count` neighbours in a line of the output, from `spatial position` on, the channels from
+    // Of `count` neighbours in a line of the output, from `pixel` on, the channels from
     // `channel` on, as many as kChannels.
     void poolLine(KernelCall& call, const ResolvedWindow& resolved, int64_t channel, int64_t pixel,
                   int64_t count) const {

@@ -14,10 +14,9 @@
 namespace halyard::engine::gpu {
 
 // supports(): OK if a device with these facts runs the node; otherwise UNSUPPORTED with the reason,
-// as Backend::supports() has it. The node's control inputs are constant, or
-// readsOnDevice(), and no output is found by
-// running: supportsNode() has looked. plan(): adds the launches of a step whose leader is of this
-// kind.
+// as Backend::supports() has it. Control inputs are constants, or readsOnDevice() holds, and no
+// output is found by running: supportsNode() has looked. plan(): adds the launches of a step whose
+// leader is of this kind.
 #define HALYARD_GPU_KERNEL(Descriptor)                                             \
     Status supports(const Descriptor& node, const Graph& graph, const Node& whole, \
                     const DeviceFacts& facts);                                     \
@@ -28,12 +27,12 @@ namespace halyard::engine::gpu {
 Status supportsNode(const Graph& graph, const Node& node, const DeviceFacts& facts);
 Status planStep(StepPlan& step);
 
-// Whether a node's kernels check its control inputs, so that only a run has to know it.
+// Whether a node's kernels check its control inputs, which then only a run has to know.
 bool checksOnDevice(const Node& node);
 // Whether an input is a control input of such a node.
 bool readsOnDevice(const Node& node, size_t input);
 
-// Whether a node needs an input's elements where it is planned, though they are no control inputs.
+// Whether a node needs an input's elements where it is planned, though it is not a control input.
 bool readsOnHost(const Node& node, size_t input);
 
 }  // namespace halyard::engine::gpu
