@@ -42,11 +42,6 @@ constexpr std::string_view kNoTiles =
         "avx512amx takes a permission of the whole process, which may not be asked for";
 
 // Whether kernels are compiled for a set (HALYARD_CPU_TARGETS).
-#ifdef HALYARD_WITHOUT_SSE4
-constexpr bool kBuiltForSse4 = false;
-#else
-constexpr bool kBuiltForSse4 = true;
-#endif
 #ifdef HALYARD_WITHOUT_AVX2
 constexpr bool kBuiltForAvx2 = false;
 #else
@@ -75,7 +70,7 @@ std::vector<InstructionSet> detect() {
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") &&
                         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-    add(sse4, kBuiltForSse4, InstructionSet::SSE4);
+    add(sse4, true, InstructionSet::SSE4);
     add(avx2, kBuiltForAvx2, InstructionSet::AVX2);
     add(avx512, kBuiltForAvx512, InstructionSet::AVX512);
     add(avx512 && __builtin_cpu_supports("avx512vnni"), kBuiltForAvx512,
