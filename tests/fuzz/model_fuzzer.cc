@@ -69,7 +69,10 @@ class Examiner {
         if (mRewriting) {
             mRewriter.begin(pools, mSeed);
         }
-        const Result<std::vector<bool>> supported = mDevice->supportedOperations(model, version);
+        driver::Verdicts verdicts(model);
+        const bool asksWhy = mSeed % 2 == 0;
+        const Result<std::vector<bool>> supported = mDevice->supportedOperations(
+                model, version, nullptr, asksWhy ? &verdicts : nullptr);
         const auto prepared = mDevice->prepare(model, version, {});
         if (mRewriting) {
             mRewriter.end();
