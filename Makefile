@@ -91,8 +91,11 @@ $(VENV)/.set-up: pyproject.toml build/.packages
 	    build/environment.log
 	@touch $@
 
-# Only the messages are built for it: programs come from $(BUILD), Python files from the checkout.
-build/.installed: $(VENV)/.set-up CMakeLists.txt engine/base/version.h proto/halyard.proto
+# Only the messages are built for it: programs come from $(BUILD), Python files from the checkout. The
+# installation has a list of these, which is made anew where one came, went or moved.
+modules := find harness/halyard -name '*.py' ! -name '*_pb2.py' | LC_ALL=C sort
+$(shell mkdir -p build && $(modules) | cmp -s - build/.modules || $(modules) >build/.modules)
+build/.installed: $(VENV)/.set-up CMakeLists.txt engine/base/version.h proto/halyard.proto build/.modules
 	@echo "Installing the package from the checkout (log: build/install.log)"
 	@$(phase) "installing from the checkout" \
 	    $(MAKE) --no-print-directory install-checkout LOG=build/install.log
@@ -137,7 +140,7 @@ test-engine test-driver test-hal test-programs: test-%: build/.installed
 # those that have the operation.
 test-golden: build/.installed
 	@cmake --build $(BUILD) --target halyard_runner halyard_service
-	@$(pytest) -q tests/harness/test_conformance.py
+	@$(pytest) -q tests/harness/conformance/test_conformance.py
 
 # The official golden cases, of the specs of a checkout (docs/conformance.md), in $HALYARD_GOLDENS or
 # build/goldens: every test that takes golden cases finds them there.

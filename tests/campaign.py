@@ -42,7 +42,7 @@ def _qdq() -> Check:
 
 
 def _mixed() -> Check:
-    from tests.harness import test_onnx_mixed_graphs as mixed
+    from tests.harness.onnx import test_onnx_mixed_graphs as mixed
 
     def check(
         host: HostDevice, seed: int, numbers: Sequence[int], counts: Counter[str]
@@ -58,7 +58,7 @@ def _mixed() -> Check:
 
 
 def _tflite() -> Check:
-    from tests.harness import test_tflite_random as tflite
+    from tests.harness.tflite import test_tflite_random as tflite
 
     def check(
         host: HostDevice, seed: int, numbers: Sequence[int], counts: Counter[str]

@@ -4,7 +4,7 @@
 A random sample of the cases whose operations the service has runs asynchronously at the lowest HAL
 version that can carry them, and synchronously at 1.3; another sample runs one of the many other
 ways (a version in between, the other mode, derived cases). `--no-sample` runs all of them, and
-tests/harness/test_conformance.py runs all cases and derived cases in-process.
+tests/harness/conformance/test_conformance.py runs all cases and derived cases in-process.
 """
 
 import contextlib

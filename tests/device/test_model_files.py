@@ -18,8 +18,8 @@ from halyard.model.shapes import Shapes
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target
 from halyard.transport import hal_version
-from tests.harness.test_tflite_parts import mixed
-from tests.harness.test_tflite_shapes import any_image
+from tests.harness.tflite.test_tflite_parts import mixed
+from tests.harness.tflite.test_tflite_shapes import any_image
 from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import conv_net, half_weights, per_channel
 

@@ -25,8 +25,8 @@ from halyard.runner.execution import Target
 from halyard.transport import hal_version
 from tests.harness.agreement import disagreements
 from tests.harness.onnx_models import mobilenet_block, resnet_block_qdq, transformer_encoder
-from tests.harness.test_onnx_reading import around_an_atan
-from tests.harness.test_torch_nnapi import FOLDER, MODELS, arrays
+from tests.harness.onnx.test_onnx_reading import around_an_atan
+from tests.harness.torch_nnapi.test_torch_nnapi import FOLDER, MODELS, arrays
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from halyard.profiling.capture import Profiled, capture
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target
 from halyard.transport import hal_version
-from tests.harness.test_profiling import decoded, nested
+from tests.harness.profiling.test_profiling import decoded, nested
 
 _SUBJECT = BenchmarkModel.of_zoo("small_classifier", DataType.FLOAT32, 16, 0.5)
 _TRACING = "/sys/kernel/tracing"

@@ -13,8 +13,8 @@ import pytest
 
 from halyard.devices import WORK_FOLDER, VirtualDevice
 from halyard.vm.virtual_machine import VmOptions
-from tests.harness.test_golden_cases import addition
-from tests.harness.test_golden_suite import write
+from tests.harness.cases.test_golden_cases import addition
+from tests.harness.cases.test_golden_suite import write
 
 CASES = 200
 MAIN = "from halyard.cli.program import main; main()"

@@ -17,7 +17,7 @@ from halyard.vts.plan import make_plan
 from halyard.vts.run import run_checks
 from halyard.vts.selection import Wanted
 from tests.device.test_conformance import wait_for_a_client
-from tests.harness.test_cli_conformance import endless
+from tests.harness.cli.test_conformance import endless
 
 # The first one executes for two seconds.
 NAMES = "GeneratedTest.Test/endless_SYNC:DeadlineTest.Test/endless_PREPARE*"

@@ -1,0 +1,675 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: what it refuses, and its exit codes."""
+
+import functools
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+from halyard import benchmark_model, records, reference, zoo
+from halyard.cli import program
+from halyard.cli import run as cli_run
+from halyard.comparison.reference import Reference
+from halyard.devices import Device, config_of, open_config
+from halyard.engines import halyard as halyard_engine
+from halyard.engines import litert
+from halyard.errors import ConfigError, ProgramMissing
+from halyard.measurement import measurement
+from halyard.model import DataType
+from halyard.programs import native
+from halyard.proto import halyard_pb2 as pb
+from halyard.records.listing import Devices, Operations, VirtualDeviceState
+from halyard.runner.execution import Target
+from halyard.terminal import console
+from halyard.timing import machine
+from halyard.transport import hal_version
+from halyard.vm import kernel
+
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture
+def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    runner = CliRunner()
+    return lambda *words: runner.invoke(program.cli, [str(word) for word in words])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--type", "float64"],
+        ["run", "--model", "unknown"],
+        ["run", "--repeat", "0"],
+        ["run", "--size", "32", "--width", "0.1", "--hal", "1.4"],
+        ["run", "--size", "32", "--width", "0.1", "--type", "quant8_signed", "--hal", "1.2"],
+        ["run", "--size", "1"],
+        ["run", "--width", "-1"],
+        ["run", "--size", "32", "--width", "0.1", "--device", "no:device:x"],
+        ["run", "--size", "32", "--width", "0.1", "--backends", "CpuRef,"],
+        ["run", "--seed", "-1"],
+        ["run", "--size", "100000"],
+        ["run", "--width", "nan"],
+        ["run", "--backends", "CpuRef,NoSuch"],
+        ["run", "--device", "nosuch"],
+        ["run", "--device", "vm", "-n", "bad name!"],
+        ["run", "--device", "vm", "--instance", "a/b"],
+        ["run", "--device", "vm", "-u", "NO_SUCH"],
+        ["run", "--device", "vm", "--hal", "aidl5"],
+        ["run", "--model", "lstm_speech", "--type", "quant8"],
+        ["save", "--size", "3", "/tmp/model"],
+        ["save", "--model", "lstm_speech", "--type", "quant8", "/tmp/model"],
+        ["demo", "--device", "nosuch"],
+        ["bench", "--cpus", "1023"],
+        ["bench", "--width", "nan"],
+        ["bench", "--size", "1"],
+        ["bench", "--backends", "NoSuch"],
+        ["demo", "--size", "1"],
+        ["demo", "--device", "host"],
+        ["push", "/no/such/file", "/data/x"],
+        ["vm", "start", "--memory", "1"],
+        ["no-such-command"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_command_line_exits_with_2_before_any_work(
+    invoke: Invoke, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(*_: Any, **named: Any) -> Any:
+        if named.get("width", 0.1) > 0.1:
+            pytest.fail("a model is built")
+        return zoo.build(*_, **named)
+
+    monkeypatch.setattr(benchmark_model, "build", work)
+    monkeypatch.setattr(machine, "measure_peak", lambda _: pytest.fail("the peak is measured"))
+    result = invoke(*words)
+    assert result.exit_code == 2, result.output
+    assert "Error: " in result.output
+    assert "✗" not in result.output or words[-1] == "nosuch"
+    [_, error] = result.output.split("Error: ")
+    assert len(error.splitlines()) == 1
+
+
+def test_the_hal_version_is_checked_with_a_small_model(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+
+    def build(*words: Any, **named: Any) -> Any:
+        sizes.append(named["size"])
+        return zoo.build(*words, **named)
+
+    benchmark_model._built.cache_clear()
+    monkeypatch.setattr(benchmark_model, "build", build)
+    result = invoke("run", "--type", "quant8_signed", "--hal", "1.0")
+    assert (result.exit_code, sizes) == (2, [zoo.MIN_SIZE])
+    assert "--hal 1.0: the model needs HAL 1.3 or newer" in result.output
+
+
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_a_small_model_needs_what_a_larger_one_does(name: str) -> None:
+    for data_type in zoo.data_types(name):
+        small = benchmark_model.BenchmarkModel.of_zoo(name, data_type, 16, 0.25)
+        assert hal_version.lowest_version(small.runnable.model) == hal_version.lowest_version(
+            small.smallest().runnable.model
+        )
+
+
+def test_the_readme_names_each_command() -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    rows = re.findall(r"^\| (`.*?) \|", readme.partition("## Commands")[2], re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named == set(program.cli.commands)
+
+
+def test_the_docs_list_the_commands_and_options_that_there_are() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "commands.md").read_text()
+    [listed] = re.findall(r"# Commands\n\n(.*?)\n\n`make programs`", page, re.DOTALL)
+    commands = re.findall(
+        r"^    halyard (\S+)((?:.*\n(?: {16}.*\n)*))", listed + "\n", re.MULTILINE
+    )
+    named = {name for names, _ in commands for name in names.split("|")}
+    assert named == set(program.cli.commands)
+    for names, words in commands:
+        options = set(re.findall(r"(?<!\w)(--?[a-z]+)", words))
+        command = program.cli.commands[names.partition("|")[0]]
+        below = command.commands.values() if isinstance(command, click.Group) else ()
+        params = [*command.params, *(param for each in below for param in each.params)]
+        assert options <= {text for each in params for text in each.opts}, names
+    for group, command in program.cli.commands.items():
+        if isinstance(command, click.Group):
+            said = " ".join(words for names, words in commands if names == group)
+            assert set(command.commands) <= set(re.findall(r"\w+", said)), group
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        *((name,) for name in program.cli.commands),
+        *(
+            (group, name)
+            for group, command in program.cli.commands.items()
+            if isinstance(command, click.Group)
+            for name in command.commands
+        ),
+    ],
+    ids=" ".join,
+)
+def test_help_cuts_nothing_off(invoke: Invoke, words: tuple[str, ...]) -> None:
+    result = invoke(*words, "--help")
+    assert result.exit_code == 0
+    assert not any("..." in line for line in result.output.splitlines()[1:])
+    assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_a_virtual_device_that_does_not_run_is_told(invoke: Invoke) -> None:
+    for words in (["vm", "status"], ["vm", "shell", "true"]):
+        result = invoke(*words)
+        assert result.exit_code == 1
+        assert "does not run" in result.output
+    assert invoke("vm", "stop").exit_code == 0
+
+
+def test_devices_lists_host_vm_and_configurations(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("devices", "--json", str(tmp_path / "devices.json"))
+    assert result.exit_code == 0
+    for word in ("host", "vm", "virtual.yaml"):
+        assert word in result.output
+    [listed] = records.decode((tmp_path / "devices.json").read_bytes(), Devices)
+    assert {"host", "vm", "vm-arm64"} <= {device.name for device in listed.devices}
+    assert any(path.endswith("virtual.yaml") for path in listed.configurations)
+
+
+def test_operations_and_the_state_of_a_virtual_device_are_written_as_json(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    path = tmp_path / "listed.json"
+    assert invoke("operations", "--json", str(path)).exit_code == 0
+    [listed] = records.decode(path.read_bytes(), Operations)
+    [add] = [each for each in listed.operations if each.name == "ADD"]
+    assert (add.code, add.since, add.types["FLOAT16"]) == (0, "1.0", "1.2")
+    assert invoke("vm", "--name", "nosuch", "status", "--json", str(path)).exit_code == 1
+    [state] = records.decode(path.read_bytes(), VirtualDeviceState)
+    assert (state.running, state.name, state.pid) == (False, "nosuch", None)
+    assert invoke("devices", "--json", str(tmp_path / "no/folder")).exit_code == 2
+
+
+def test_devices_says_which_have_no_programs(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for suffix in ("", "_AARCH64"):
+        folder = tmp_path / f"programs{suffix}"
+        folder.mkdir()
+        (folder / native.RUNNER).touch()
+        monkeypatch.setenv(f"HALYARD_NATIVE_DIR{suffix}", str(folder))
+    assert "no programs" not in invoke("devices").output
+    (folder / native.RUNNER).unlink()
+    lines = invoke("devices").output.splitlines()
+    lacking = [line.split()[0] for line in lines if "no programs for it: `make arm64`" in line]
+    assert lacking == ["host-arm64", "vm-arm64"]
+
+
+@pytest.mark.parametrize("device", ["host-arm64", "vm-arm64"])
+def test_a_package_without_a_device_s_programs_says_so_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    def find(*_: object) -> None:
+        raise AssertionError("a kernel is looked for")
+
+    monkeypatch.setattr(kernel, "find", find)
+    monkeypatch.setenv("PATH", "/nowhere")  # QEMU is not there either
+    monkeypatch.delenv("HALYARD_NATIVE_DIR_AARCH64", raising=False)
+    monkeypatch.setattr(native, "_INSTALLED", tmp_path)
+    monkeypatch.setattr(native, "_CHECKOUT", tmp_path / "nowhere")
+    lacks = pytest.raises(ProgramMissing, match=r"no programs for aarch64: .*make arm64")
+    with lacks, open_config(config_of(device)) as opened:
+        opened.put_program(native.RUNNER)
+
+
+@pytest.mark.parametrize("columns", [None, 80])
+def test_a_long_path_is_told_in_one_line(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int | None
+) -> None:
+    folder = tmp_path / ("long" * 40) / ("[er] :x:" * 20)
+    folder.mkdir(parents=True)
+    path = folder / "phone.yaml"
+    path.touch()
+    monkeypatch.setattr(native, "device_configs", lambda: folder)
+    if columns is not None:
+        narrow(monkeypatch, columns)
+    assert str(path) in invoke("devices").output.splitlines()
+
+
+def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """A terminal of that many columns."""
+    made = functools.partial(Console, width=columns)
+    monkeypatch.setattr(console, "Console", lambda *_, width, **more: made(**more))
+
+
+@pytest.mark.parametrize("command", ["devices", "operations"])
+def test_tables_fit_80_columns(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    monkeypatch.setattr(native, "device_configs", lambda: tmp_path)
+    lines = invoke(command).output.splitlines()
+    narrow(monkeypatch, 80)
+    folded = invoke(command).output.splitlines()
+    assert max(map(len, folded)) <= 80
+    # Nothing is cut off.
+    assert sorted(" ".join(folded).split()) == sorted(" ".join(lines).split())
+
+
+@pytest.mark.parametrize(
+    ("text", "required", "chosen"),
+    [
+        (None, 13, [0]),
+        ("all", 10, [10, 11, 12, 13]),
+        ("all", 12, [12, 13]),
+        ("1.1", 10, [11]),
+        ("1.0..1.3", 10, [10, 11, 12, 13]),
+        ("1.0..1.3", 13, [13]),
+        ("aidl-2", 10, [102]),
+        ("1.3..AIDL-1", 10, [13, 101]),
+        ("aidl3", 101, [103]),
+        ("aidl1..aidl4", 102, [102, 103, 104]),
+        ("aidl", 102, [0]),
+    ],
+)
+def test_hal_versions_are_chosen(text: str | None, required: int, chosen: list[int]) -> None:
+    assert cli_run.parse_hal(text).carrying(required) == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        (None, ["hidl:x"]),
+        ("1.2..1.3", ["hidl:x", "hidl:x"]),
+        ("1.3..aidl1", ["hidl:x", "aidl:x"]),
+        ("aidl", ["aidl:x"]),
+        ("aidl4", ["aidl:x"]),
+    ],
+)
+def test_each_version_of_a_service_is_reached_on_its_wire(
+    text: str | None, targets: list[str]
+) -> None:
+    choice = cli_run.parse_hal(text)
+    reached = [choice.targets("x")(version).name for version in choice.carrying(12)]
+    assert reached == targets
+
+
+@pytest.mark.parametrize(("text", "required"), [("1.2", 13), ("1.0..1.1", 12), ("aidl1", 102)])
+def test_hal_versions_that_can_not_carry_the_model_are_refused(text: str, required: int) -> None:
+    with pytest.raises(ConfigError, match=f"--hal {text}: the model needs HAL"):
+        cli_run.parse_hal(text).carrying(required)
+
+
+@pytest.mark.parametrize("text", ["1.3..1.0", "2.0", "1.4", "", "1.0..", "1.0...1.2"])
+def test_hal_versions_that_are_none_are_refused_before_anything_is_built(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(benchmark_model, "build", lambda *_, **__: pytest.fail("a model is built"))
+    result = invoke("run", "--hal", text)
+    assert (result.exit_code, "--hal" in result.output) == (2, True)
+
+
+class FakeRuns:
+    """Stands for run_cases: what the device would answer."""
+
+    def __init__(self, answer: Callable[[pb.TestCase], pb.CaseResult]) -> None:
+        self.answer = answer
+        self.options: list[pb.RunOptions] = []
+
+    def __call__(
+        self,
+        device: Device,
+        cases: Sequence[pb.TestCase],
+        options: pb.RunOptions,
+        target: Target,
+        **_: Any,
+    ) -> list[pb.CaseResult]:
+        self.options.append(pb.RunOptions.FromString(options.SerializeToString()))
+        return [self.answer(case) for case in cases]
+
+
+SMALL = ("run", "--model", "small_classifier", "--size", "16", "--width", "0.5")
+
+
+SUBJECT = ("small_classifier", DataType.FLOAT32, 16, 0.5)
+needs_litert = pytest.mark.skipif(
+    not litert.available(), reason="LiteRT (ai-edge-litert) is not installed"
+)
+
+
+def unknown(case: pb.TestCase) -> pb.CaseResult:
+    """Executed, whatever came out."""
+    result = pb.CaseResult(name=case.name, prepare_ns=1, hal_version=pb.HAL_VERSION_1_3)
+    example = result.examples.add()
+    example.timings.add(wall_ns=4_000_000, time_in_driver_ns=3_000_000, time_on_device_ns=2_000_000)
+    for buffer in case.examples[0].outputs:
+        example.outputs.add(data=bytes(buffer.byte_size))
+    return result
+
+
+def right(case: pb.TestCase) -> pb.CaseResult:
+    """What numpy computes."""
+    result = unknown(case)
+    inputs = benchmark_model.BenchmarkModel(*SUBJECT).runnable.input_arrays(0)
+    values = reference.trace(case.model, inputs)
+    for output, index in zip(
+        result.examples[0].outputs, case.model.main.output_indexes, strict=True
+    ):
+        output.data = values[index].tobytes()
+    return result
+
+
+def model_with(
+    shape: tuple[int, ...] = (2, 4),
+    operand_type: int = pb.OPERAND_TYPE_TENSOR_FLOAT32,
+    input_index: int = 0,
+) -> bytes:
+    """A serialised model of one RELU, with something wrong."""
+    model = pb.Model()
+    for lifetime in (pb.OPERAND_LIFE_TIME_SUBGRAPH_INPUT, pb.OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT):
+        model.main.operands.add(type=operand_type, dimensions=shape, lifetime=lifetime)
+    model.main.operations.add(type=pb.OPERATION_TYPE_RELU, inputs=[0], outputs=[1])
+    model.main.input_indexes.append(input_index)
+    model.main.output_indexes.append(1)
+    return model.SerializeToString()
+
+
+def failed(case: pb.TestCase) -> pb.CaseResult:
+    return pb.CaseResult(
+        name=case.name,
+        failed_stage=pb.STAGE_EXECUTE,
+        status=pb.ERROR_STATUS_GENERAL_FAILURE,
+        message="out of luck",
+        hal_version=pb.HAL_VERSION_1_3,
+    )
+
+
+def test_a_failure_on_the_device_exits_with_1_and_is_in_the_json(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(failed))
+    path = tmp_path / "result.json"
+    result = invoke(*SMALL, "--json", path)
+    assert result.exit_code == 1
+    assert "out of luck" in result.output
+    written = json.loads(path.read_text())
+    assert (written["ok"], written["failed_stage"], written["status"]) == (
+        False,
+        "EXECUTE",
+        "GENERAL_FAILURE",
+    )
+    assert written["message"] == "out of luck"
+    assert "PROBLEM    execute: GENERAL_FAILURE: out of luck" in result.output
+
+
+def test_several_hal_versions_give_a_list(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = FakeRuns(failed)
+    monkeypatch.setattr(halyard_engine, "run_cases", runs)
+    path = tmp_path / "result.json"
+    invoke(*SMALL, "--hal", "1.2..1.3", "--mode", "sync", "--repeat", "4", "--json", path)
+    assert len(json.loads(path.read_text())) == 2
+    assert [options.hal_version for options in runs.options] == [12, 13]
+    assert {(options.mode, options.repeat) for options in runs.options} == {(1, 4)}
+
+
+def test_one_hal_version_that_fails_fails_the_run(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first_fails(case: pb.TestCase) -> pb.CaseResult:
+        return failed(case) if len(runs.options) == 1 else right(case)
+
+    runs = FakeRuns(first_fails)
+    monkeypatch.setattr(halyard_engine, "run_cases", runs)
+    result = invoke(*SMALL, "--hal", "1.2..1.3")
+    assert result.exit_code == 1
+    assert [line[0] for line in result.output.splitlines() if "Running" in line] == ["✗", "✓"]
+
+
+def test_a_run_that_agrees_exits_with_0_and_says_its_times(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(right))
+    path = tmp_path / "result.json"
+    result = invoke(*SMALL, "--repeat", "1", "--threads", "1", "--json", path)
+    assert result.exit_code == 0, result.output
+    assert "; 1 run), of which in the driver 3.00 ms, in its backends 2.00 ms" in result.output
+    written = json.loads(path.read_text())
+    assert written["driver_timings_ms"]["median"] == 3.0
+    assert written["device_timings_ms"]["median"] == 2.0
+    constants = benchmark_model.BenchmarkModel(*SUBJECT).runnable.constant_bytes
+    assert constants > 100_000
+    assert written["memory"]["model_constant_bytes"] == constants
+    if litert.available():
+        assert "LiteRT on this machine" in result.output
+        assert written["peer_timings_ms"]["count"] == 1
+
+
+@needs_litert
+def test_a_wrong_result_is_a_failure(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compared with LiteRT is the device's result."""
+
+    def wrong(case: pb.TestCase) -> pb.CaseResult:
+        result = right(case)
+        values = np.frombuffer(result.examples[0].outputs[1].data, np.float32).copy()
+        values[7] += 0.01
+        result.examples[0].outputs[1].data = values.tobytes()
+        return result
+
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(wrong))
+    result = invoke(*SMALL)
+    assert result.exit_code == 1
+    assert "PROBLEM    disagrees with LiteRT by more than" in result.output
+    assert "logits: max error 0.01" in result.output
+
+
+def test_a_wrong_result_is_told_with_the_name_of_the_reference(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shapes = benchmark_model.BenchmarkModel(*SUBJECT).runnable.outputs
+    others = [np.full(info.shape, 7, info.dtype) for info in shapes]
+    word = Reference("ONNX Runtime", outputs=others, milliseconds=[1.0], threads=1)
+    monkeypatch.setattr(measurement, "reference", lambda *_: word)
+    result = invoke(*SMALL)
+    assert result.exit_code == 1
+    assert "PROBLEM    disagrees with ONNX Runtime by more than" in result.output
+    assert "LiteRT" not in result.output
+
+
+def test_without_litert_it_is_said_how_to_get_it(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(unknown))
+    # Of a seed of its own, as references are kept.
+    result = invoke(*SMALL, "--seed", "91")
+    assert "not compared: LiteRT is not installed: pip install 'halyard[peers]'" in result.output
+
+
+@pytest.mark.parametrize(
+    ("asked", "exit_code", "said"),
+    [
+        ("GpuAcc", 1, "CpuRef ran 1 of 1 nodes, and only GpuAcc was asked for (GpuAcc is not in"),
+        ("GpuAcc,CpuRef", 0, "note       GpuAcc is not in this build of the driver"),
+        ("CpuRef", 0, "placement  CpuRef: 1 node in 1 piece"),
+        ("CpuRef,GpuAcc", 0, "placement  CpuRef: 1 node in 1 piece"),
+    ],
+)
+def test_the_backend_that_ran_is_one_that_was_asked_for(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, asked: str, exit_code: int, said: str
+) -> None:
+    def on_cpu_ref(case: pb.TestCase) -> pb.CaseResult:
+        result = right(case)
+        result.placement.add(label="operation 0", node="Conv2d", backend="CpuRef")
+        return result
+
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(on_cpu_ref))
+    result = invoke(*SMALL, "--backends", asked)
+    assert result.exit_code == exit_code, result.output
+    assert said in result.output
+    assert ("not in this build" in result.output) == asked.startswith("GpuAcc")
+
+
+def test_a_profile_and_the_placement_are_printed(invoke: Invoke, tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    words = ["--repeat", "2", "--profile", "--placement", "--json", str(path)]
+    result = invoke(*SMALL, "--device", "host", *words)
+    assert result.exit_code == 0, result.output
+    assert "all nodes: " in result.output
+    assert "0 CONV_2D" in result.output
+    content = json.loads(path.read_text())
+    assert len(content["profile"]) == len(content["placement"]) > 1
+    assert content["profile"][0]["share_of_peak"] > 0
+    assert content["pieces"] == 1
+    assert content["bytes_between_pieces"] == 0
+    assert content["placement"][0]["kernel"]
+
+
+@pytest.mark.parametrize("place", ["missing/result.json", "."])
+def test_json_that_can_not_be_written_is_told_before_the_run(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    runs = FakeRuns(failed)
+    monkeypatch.setattr(halyard_engine, "run_cases", runs)
+    result = invoke(*SMALL, "--json", tmp_path / place)
+    assert result.exit_code == 2
+    assert runs.options == []
+
+
+def test_a_full_folder_for_json_is_told(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(failed))
+    result = invoke(*SMALL, "--json", "/dev/full")
+    assert result.exit_code == 1
+    assert "Error: /dev/full: No space left on device" in result.output
+
+
+def test_a_full_temporary_folder_is_told_without_a_traceback(
+    invoke: Invoke,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    full_disk: Callable[[Path], Callable[[], None]],
+) -> None:
+    fill = full_disk(tmp_path / "small")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "small"))
+    fill()
+    result = invoke(*SMALL)
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert "No space left on device" in result.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--instance", "x", "--threads", "2"],
+        ["--instance", "x"],
+        ["--service-name", "x"],
+        ["-u", "ADD"],
+        ["-d", "/data/dump"],
+        ["--device", "vm", "-d", "/data/dump"],
+        ["--device", "vm", "--instance", "x", "-n", "y"],
+        ["--device", "vm", "-u", "ADD,"],
+        ["--device", "vm", "--profile"],
+        ["--model", "/no/such/file"],
+    ],
+    ids=" ".join,
+)
+def test_options_that_have_no_say_are_refused(invoke: Invoke, words: list[str]) -> None:
+    result = invoke("run", "--size", "16", *words)
+    assert result.exit_code == 2, result.output
+
+
+# ---- models in files ----------------------------------------------------------------------------
+
+
+def test_a_saved_model_is_run_like_the_zoos(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases: list[pb.TestCase] = []
+
+    def remember(case: pb.TestCase) -> pb.CaseResult:
+        cases.append(case)
+        return right(case)
+
+    monkeypatch.setattr(halyard_engine, "run_cases", FakeRuns(remember))
+    path = tmp_path / "model.pb"
+    assert invoke("save", *SMALL[1:], path).exit_code == 0
+    for words in (SMALL, ("run", "--model", path)):
+        result = invoke(*words, "--repeat", "1")
+        assert result.exit_code == 0, result.output
+    zoos, loaded = cases
+    assert zoos.model == loaded.model
+    assert zoos.examples == loaded.examples
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\xff\xff\xff", "no serialised halyard.Model"),
+        (b"", "the file is empty"),
+        (pb.Model(name="a").SerializeToString(), "without operations"),
+        (model_with(shape=(4, 0)), "the extents of these dimensions are not known"),
+        (model_with(shape=(2**31, 4)), "which is too much"),
+        (model_with(operand_type=pb.OPERAND_TYPE_OEM), "of a type without values"),
+        (model_with(input_index=77), "input 0 is operand 77, which is not there"),
+    ],
+    ids=["garbage", "nothing", "no operations", "unknown shape", "huge", "no values", "no operand"],
+)
+def test_a_file_that_holds_no_good_model_is_refused(
+    invoke: Invoke, tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "model.pb"
+    path.write_bytes(content)
+    result = invoke("run", "--model", path)
+    assert result.exit_code == 1
+    assert said in result.output
+
+
+def test_options_of_the_zoo_do_not_go_with_a_file(invoke: Invoke, tmp_path: Path) -> None:
+    path = tmp_path / "model.pb"
+    path.write_bytes(model_with())
+    result = invoke("run", "--model", path, "--type", "quant8")
+    assert result.exit_code == 2
+    assert "--type is for models of the zoo" in result.output
+
+
+def test_save_leaves_what_was_there_where_the_disk_is_full(
+    invoke: Invoke, tmp_path: Path, full_disk: Callable[[Path], Callable[[], None]]
+) -> None:
+    fill = full_disk(tmp_path / "small")
+    path = tmp_path / "small/model"
+    path.write_bytes(b"before")
+    fill()
+    result = invoke("save", *SMALL[1:], path)
+    assert (result.exit_code, "No space left" in result.output) == (1, True)
+    assert path.read_bytes() == b"before"
+    assert sorted(each.name for each in path.parent.iterdir()) == ["filling", "model"]
+
+
+def test_save_tells_a_folder_that_is_not_there(invoke: Invoke, tmp_path: Path) -> None:
+    assert invoke("save", *SMALL[1:], tmp_path / "missing/model.pb").exit_code == 2
+
+
+def test_a_missing_program_is_told_with_the_way_out(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HALYARD_NATIVE_DIR", str(tmp_path))
+    result = invoke(*SMALL)
+    assert result.exit_code == 1
+    assert "halyard-runner is missing" in result.output

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents that commands write: read again they are what they were."""
+
+import importlib
+import json
+import pkgutil
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import hypothesis
+import msgspec
+import pytest
+from hypothesis import strategies as st
+
+from halyard import records
+from halyard.errors import HalyardError
+from halyard.records import Document
+from halyard.records.conformance import Case, Conformance
+from halyard.records.run import Run
+from halyard.timing.machine import Peak
+
+# Of every module in records/.
+for _module in pkgutil.iter_modules(records.__path__):
+    importlib.import_module(f"{records.__name__}.{_module.name}")
+# Other tests have kinds of their own, which may be loaded in the same process.
+DOCUMENTS = tuple(
+    sorted(
+        (kind for kind in Document.__subclasses__() if kind.__module__.startswith("halyard.")),
+        key=lambda kind: kind.__name__,
+    )
+)
+
+_NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def values(kind: object) -> st.SearchStrategy[object]:
+    """Any value that a field of the type may have."""
+    origin, arguments = getattr(kind, "__origin__", None), get_args(kind)
+    if kind is int:
+        return st.integers(0, 2**63 - 1)
+    if kind is float:
+        return _NUMBERS
+    if kind is str:
+        return st.text(st.characters(exclude_categories=("Cs",)), max_size=5)
+    if origin is list:
+        return st.lists(values(arguments[0]), max_size=2)
+    if origin is dict:
+        return st.dictionaries(values(arguments[0]), values(arguments[1]), max_size=2)
+    if origin is tuple:
+        return st.tuples(*map(values, arguments))
+    if arguments and all(isinstance(each, str) for each in arguments):
+        return st.sampled_from(arguments)
+    if arguments:
+        return st.one_of(*map(values, arguments))
+    if kind is msgspec.UnsetType:
+        return st.just(msgspec.UNSET)
+    if isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or kind is Peak):
+        hints = get_type_hints(kind)
+        hints.pop("schema", None)
+        return st.builds(kind, **{name: values(each) for name, each in hints.items()})
+    return st.from_type(kind)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: str(kind.__name__))
+@hypothesis.settings(
+    max_examples=25, deadline=None, suppress_health_check=[*hypothesis.HealthCheck]
+)
+@hypothesis.given(data=st.data())
+def test_what_is_written_is_read(kind: type[Document], data: st.DataObject) -> None:
+    document = data.draw(values(kind))
+    assert isinstance(document, Document)
+    assert records.decode(records.encode(document), kind) == [document]
+    assert records.decode(records.encode([document, document]), kind) == [document] * 2
+
+
+def small() -> Conformance:
+    case = Case(
+        name="a",
+        spec="b",
+        status="passed",
+        stage="",
+        message="",
+        max_steps=None,
+        max_error=records.error(float("inf")),
+        compared=1,
+        operations=["ADD"],
+        types=[],
+        hal="1.2",
+        seconds=0.5,
+    )
+    counts = dict.fromkeys(("passed", "failed", "unsupported", "crashed", "xfailed", "xpassed"), 0)
+    return Conformance(
+        device="host",
+        target="in-process",
+        driver="",
+        seconds=1.0,
+        planned=1,
+        left_out=0,
+        ended_early="",
+        unreadable=[],
+        **counts,
+        cases=[case],
+    )
+
+
+def test_the_version_stands_first() -> None:
+    written = json.loads(records.encode(small()))
+    assert next(iter(written)) == "schema"
+    assert written["schema"] == records.record.SCHEMA == 1
+
+
+def test_an_infinite_error_is_a_word() -> None:
+    """JSON has no number for it, and other programs do not read Infinity."""
+
+    def refused(constant: str) -> None:
+        raise AssertionError(constant)
+
+    written = json.loads(records.encode(small()), parse_constant=refused)
+    assert written["cases"][0]["max_error"] == "inf"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema": 2}, "this file is of schema 2, and this halyard reads schema 1"),
+        ({"schema": None}, "this is no Conformance"),
+        ({"passed": "many"}, "this is no Conformance: .*passed"),
+        ({"cases": [{"name": "a"}]}, r"this is no Conformance: .*cases\[0\]"),
+    ],
+)
+def test_another_version_and_another_content_are_refused(
+    change: dict[str, object], message: str
+) -> None:
+    content = {**json.loads(records.encode(small())), **change}
+    with pytest.raises(HalyardError, match=message):
+        records.decode(json.dumps(content).encode(), Conformance)
+
+
+def test_a_file_of_before_there_were_versions_is_refused() -> None:
+    content = json.loads(records.encode(small()))
+    del content["schema"]
+    with pytest.raises(HalyardError, match="no schema that it names"):
+        records.decode(json.dumps(content).encode(), Conformance)
+    with pytest.raises(HalyardError, match="this is no Run"):
+        records.decode(b"no JSON", Run)
+
+
+def test_fields_that_programs_know_keep_their_names() -> None:
+    """What is listed is added to, and not changed."""
+    listed = json.loads((Path(__file__).parents[1] / "record_keys.json").read_text())
+    for kind in DOCUMENTS:
+        names = {field.encode_name for field in msgspec.structs.fields(kind)}
+        assert set(listed[kind.__name__]) <= names, kind.__name__
