@@ -87,7 +87,7 @@ def test_its_command_runs_its_programs(installed: Path) -> None:
 
 
 def test_a_user_s_own_spec_and_test_run_with_it(installed: Path, tmp_path: Path) -> None:
-    """As docs/conformance.md shows them; tests/harness/conformance/test_own_tests.py says more of them."""
+    """As docs/conformance.md shows them; test_own_tests.py says more of them."""
     (tmp_path / "my_op.mod.py").write_text(SPEC)
     (tmp_path / "test_my_op.py").write_text(TEST)
     main = "from halyard.cli.program import main; main()"

@@ -17,8 +17,8 @@ from halyard.conformance.plan import Planned
 from halyard.conformance.run import RunSettings, run
 from halyard.devices import VirtualDevice, config_of
 from halyard.proto import halyard_pb2 as pb
-from tests.harness.cli.test_conformance import endless
 from tests.harness.cases.test_golden_cases import addition
+from tests.harness.cli.test_conformance import endless
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target
 from halyard.transport import hal_version
 from tests.harness.agreement import disagreements
-from tests.harness.onnx_models import mobilenet_block, resnet_block_qdq, transformer_encoder
 from tests.harness.onnx.test_onnx_reading import around_an_atan
+from tests.harness.onnx_models import mobilenet_block, resnet_block_qdq, transformer_encoder
 from tests.harness.torch_nnapi.test_torch_nnapi import FOLDER, MODELS, arrays
 
 

@@ -22,8 +22,8 @@ from halyard.model.shapes import Shapes
 from halyard.proto import halyard_pb2 as pb
 from halyard.transport.hal_version import lowest_version
 from tests.harness.on_parts import original
-from tests.harness.onnx_models import Graph
 from tests.harness.onnx.test_onnx_shapes import attention, convolution
+from tests.harness.onnx_models import Graph
 from tests.harness.tflite.test_tflite_shapes import any_image, in_parts
 from tests.harness.tflite.test_tflite_shapes import written as written_tflite
 

@@ -18,8 +18,8 @@ from halyard.records import Document
 from halyard.records.made import Calibration, Page, Saved, Transfer
 from halyard.store import Origin, Store
 from tests.harness import sample_results as sample
-from tests.harness.fake_link import FakeLink
 from tests.harness.cli.test_completion import PROGRAM
+from tests.harness.fake_link import FakeLink
 
 Invoke = Callable[..., Result]
 

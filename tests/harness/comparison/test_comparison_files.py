@@ -27,8 +27,8 @@ from halyard.model import NnapiPart, RunnableModel
 from halyard.model.partitioned import PartitionedModel
 from halyard.proto import halyard_pb2 as pb
 from tests.harness import onnx_models
-from tests.harness.onnx_models import Graph
 from tests.harness.comparison.test_comparison import FakeTorch
+from tests.harness.onnx_models import Graph
 
 pytest.importorskip("onnxruntime")
 

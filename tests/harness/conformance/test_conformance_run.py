@@ -28,7 +28,7 @@ from halyard.proto import halyard_pb2 as pb
 words = sys.argv[1:]
 value = lambda name: words[words.index(name) + 1]
 options = pb.RunOptions.FromString(Path(value("--options")).read_bytes())
-here = Path(__file__).parents[1]
+here = Path(__file__).parent
 with open(here / "calls", "a") as calls:
     print(*(word for word in words if not word.startswith("/")), file=calls)
 if (here / "service-is-gone").exists():

@@ -11,8 +11,8 @@ from halyard.benchmark_model import BenchmarkModel
 from halyard.model import DataType
 from halyard.model.multiply_adds import multiply_adds
 from halyard.proto import halyard_pb2 as pb
-from tests.harness.own_backends import own_backends
 from tests.harness.engines.test_native_runner import Files, add_case, floats, run
+from tests.harness.own_backends import own_backends
 
 
 @pytest.fixture

@@ -31,9 +31,9 @@ from halyard.vts.outcome import Outcome, Status, decided
 from halyard.vts.plan import DEVICE, Unit, make_plan, official
 from halyard.vts.run import jobs_on, newest_version, run_checks
 from halyard.vts.selection import Wanted, gtest_filter
-from tests.harness.cli.test_conformance import endless, quantized_addition
 from tests.harness.cases.test_golden_cases import addition
 from tests.harness.cases.test_golden_suite import WRONG, write
+from tests.harness.cli.test_conformance import endless, quantized_addition
 
 Invoke = Callable[..., Result]
 
