@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from halyard.devices.adb_link import LinkBroken, LinkError, LinkOverflow, LinkTimeout
 from halyard.devices.device import Progress
+from halyard.devices.link_errors import LinkBroken, LinkError, LinkOverflow, LinkTimeout
 from halyard.devices.shell_session import Sink
 
 

@@ -7,7 +7,8 @@ import click
 
 from halyard.cli.group import examples
 from halyard.cli.options.json import json_option, write_json
-from halyard.devices.adb_link import LinkBroken, usb_serials
+from halyard.devices.adb_link import usb_serials
+from halyard.devices.link_errors import LinkBroken
 from halyard.programs import native
 from halyard.records.listing import Devices, NamedDevice
 from halyard.terminal.console import Terminal

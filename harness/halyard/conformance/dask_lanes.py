@@ -19,7 +19,8 @@ from google.protobuf.message import Message
 from halyard.conformance.lane import DeviceLane, Place, Post
 from halyard.conformance.outcome import Outcome
 from halyard.conformance.plan import Planned
-from halyard.devices.adb_link import LinkBroken, usb_serials
+from halyard.devices.adb_link import usb_serials
+from halyard.devices.link_errors import LinkBroken
 from halyard.errors import DeviceUnreachable, HalyardError, PackageMissing
 from halyard.proto import halyard_pb2 as pb
 

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from halyard.devices.adb import AdbDevice
-from halyard.devices.adb_link import LinkBroken, usb_serials
+from halyard.devices.adb_link import usb_serials
 from halyard.devices.config import DeviceConfig, check_vm_name, load
 from halyard.devices.device import (
     WORK_FOLDER,
@@ -16,6 +16,7 @@ from halyard.devices.device import (
     Wire,
 )
 from halyard.devices.host import HostDevice
+from halyard.devices.link_errors import LinkBroken
 from halyard.devices.virtual import VirtualDevice
 from halyard.errors import ConfigError
 from halyard.vm.machine import MACHINES

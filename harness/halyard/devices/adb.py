@@ -9,16 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Self, TypeVar
 
 from halyard.devices import run_files
-from halyard.devices.adb_link import (
-    AdbLink,
-    LinkBroken,
-    LinkError,
-    LinkOverflow,
-    LinkTimeout,
-    LocalFileError,
-    tcp_link,
-    usb_link,
-)
+from halyard.devices.adb_link import AdbLink, tcp_link, usb_link
 from halyard.devices.adb_service import AdbService
 from halyard.devices.device import (
     WORK_FOLDER,
@@ -27,6 +18,13 @@ from halyard.devices.device import (
     Progress,
     Service,
     ServiceOptions,
+)
+from halyard.devices.link_errors import (
+    LinkBroken,
+    LinkError,
+    LinkOverflow,
+    LinkTimeout,
+    LocalFileError,
 )
 from halyard.devices.shell import WrappedCommand, parse_properties, parse_temperature
 from halyard.devices.shell_session import Sink

@@ -11,7 +11,7 @@ from click.shell_completion import BashComplete
 from halyard.cli import program
 from halyard.cli.options import completions
 from halyard.cli.options import json as cli_json
-from halyard.devices.adb_link import LinkBroken
+from halyard.devices.link_errors import LinkBroken
 from halyard.errors import ProgramMissing
 from halyard.programs import backends
 

@@ -12,16 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from halyard.devices import adb_link
-from halyard.devices.adb_link import (
-    LibraryLink,
-    LinkBroken,
-    LinkError,
-    LinkTimeout,
-    LocalFileError,
-    signer,
-    tcp_link,
-)
+from halyard.devices import adb_shell_library
+from halyard.devices.adb_link import LibraryLink, signer, tcp_link
+from halyard.devices.link_errors import LinkBroken, LinkError, LinkTimeout, LocalFileError
 from halyard.errors import ProgramMissing
 from halyard.programs import native
 
@@ -93,7 +86,7 @@ def test_what_one_send_leaves_over_is_sent_by_the_next() -> None:
             received.extend(part)
 
     with server(read_slowly) as port:
-        transport = adb_link._Tcp("127.0.0.1", port)
+        transport = adb_shell_library.Tcp("127.0.0.1", port)
         transport.connect(5)
         assert transport.bulk_write(sent, 20) == len(sent)
         transport.close()
@@ -152,7 +145,7 @@ def test_a_command_that_does_not_end_gives_what_it_wrote_until_then(
     ],
 )
 def test_a_refusal_is_read_when_it_is_whole(received: bytes, reason: bytes | None) -> None:
-    assert adb_link._refusal(received) == reason
+    assert adb_shell_library.refusal(received) == reason
 
 
 FullDisk = Callable[[Path], Callable[[], None]]

@@ -25,9 +25,10 @@ from halyard.cases.check import ExpectedOutput, check
 from halyard.cli import program
 from halyard.cli.options import device as cli_device
 from halyard.devices.adb import AdbDevice
-from halyard.devices.adb_link import LinkBroken, LinkOverflow, tcp_link
+from halyard.devices.adb_link import tcp_link
 from halyard.devices.config import DeviceConfig
 from halyard.devices.host import HostDevice
+from halyard.devices.link_errors import LinkBroken, LinkOverflow
 from halyard.errors import DeviceUnreachable, HalyardError, TooMuchSent
 from halyard.measurement.console import print_measurement
 from halyard.measurement.measurement import Measurement

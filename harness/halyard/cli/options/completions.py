@@ -13,7 +13,8 @@ from click.shell_completion import CompletionItem
 from halyard import zoo
 from halyard.comparison.choice import LIBRARIES
 from halyard.conversion import FORMATS
-from halyard.devices.adb_link import LinkBroken, usb_serials
+from halyard.devices.adb_link import usb_serials
+from halyard.devices.link_errors import LinkBroken
 from halyard.errors import HalyardError
 from halyard.programs import backends
 from halyard.vm.machine import MACHINES, X86_64
