@@ -29,6 +29,7 @@ from halyard.model import (
 from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
 from halyard.zoo.affine import affine, symmetric
+from halyard.zoo.normalizations import normalizations
 from halyard.zoo.quantized_lstm import QuantizedLstms
 from halyard.zoo.ties import TIED, Ties
 
@@ -86,9 +87,6 @@ _OTHERS = frozenset(
 _COVERED = frozenset({*TIED, *_FIXED, *_OTHERS, *_CHANNEL_DIM})
 # What NNAPI has for floats alone.
 _FLOAT_ONLY = frozenset({pb.OPERATION_TYPE_DETECTION_POSTPROCESSING})
-# Operands of this scope stay floats: a variance is the mean of squares, of which eight bits hold
-# too little.
-_FLOAT_SCOPE = "layer_norm"
 
 
 def calibrate(model: pb.Model, inputs: Sequence[Array]) -> dict[int, Observed]:
@@ -126,7 +124,12 @@ class _Quantizer:
         self._observed = observed
         self._scheme = scheme
         self._builder = ModelBuilder(model.name)
-        self._ties = Ties(model, _stays_float)
+        self._floats = normalizations(model) | {
+            number
+            for number, operation in enumerate(model.main.operations)
+            if operation.type in _FLOAT_ONLY
+        }
+        self._ties = Ties(model, self._floats)
         # Scale and zero point that operands share, by the first of them.
         self._shared: dict[int, tuple[float, int]] = {}
         self._lstms = QuantizedLstms(model, self._constants, self._builder)
@@ -146,7 +149,7 @@ class _Quantizer:
             tensor = self._activation(operand, quantization)
             self._steps[index] = self._builder.input(operand.name, tensor)
         for number, operation in enumerate(main.operations):
-            if _stays_float(self._source, operation):
+            if number in self._floats:
                 self._append_real(operation)
             elif operation.type == pb.OPERATION_TYPE_LSTM:
                 self._append_lstm(operation)
@@ -337,11 +340,6 @@ class _Quantizer:
         scale = 0.0 if per_channel else float(scales)
         tensor = TensorType(pb.OPERAND_TYPE_TENSOR_INT32, tuple(operand.dimensions), scale)
         return self._builder.constant(operand.name, tensor, steps)
-
-
-def _stays_float(model: pb.Model, operation: pb.Operation) -> bool:
-    written = model.main.operands[operation.outputs[0]]
-    return operation.type in _FLOAT_ONLY or written.name.startswith(_FLOAT_SCOPE)
 
 
 def _same_type(operand: pb.Operand) -> TensorType:

@@ -5,7 +5,7 @@ picks some of them, leaves them as they are."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Container
 
 from halyard.model.call import Call
 from halyard.proto import halyard_pb2 as pb
@@ -29,12 +29,11 @@ TIED = frozenset(
 class Ties:
     """Every operand of a float model belongs to one group; most are alone in theirs."""
 
-    def __init__(
-        self, model: pb.Model, stays_float: Callable[[pb.Model, pb.Operation], bool]
-    ) -> None:
+    def __init__(self, model: pb.Model, floats: Container[int]) -> None:
+        """`floats`: the numbers of operations that are not quantised."""
         self._next: dict[int, int] = {}
-        for operation in model.main.operations:
-            if stays_float(model, operation):
+        for number, operation in enumerate(model.main.operations):
+            if number in floats:
                 continue
             if operation.type in TIED:
                 alike = [
