@@ -392,7 +392,7 @@ def test_an_interrupt_ends_the_command_and_writes(tmp_path: Path) -> None:
     # Whoever runs the tests in the background of a shell has them ignore the signal.
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from halyard.engines import peers; from halyard.timing import machine; "
+        "from halyard.timing import machine; from halyard.engines import peers; "
         "from halyard.timing.machine import Peak;"
         "machine.measure_peak = lambda threads: Peak(1, 'x', 1, 'y', 1, 1, 1);"
         "peers.find = lambda *_, **__: [];"

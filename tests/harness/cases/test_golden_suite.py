@@ -230,7 +230,9 @@ def test_a_result_from_elsewhere_proves_nothing(
 # ---- as pytest items ----------------------------------------------------------------------------
 
 
-def run_pytest(folder: Path, *words: str, module: str = "harness/test_conformance.py") -> str:
+def run_pytest(
+    folder: Path, *words: str, module: str = "harness/conformance/test_conformance.py"
+) -> str:
     """What pytest prints over the golden cases of a folder."""
     try:
         native.program(native.RUNNER)
