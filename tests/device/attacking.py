@@ -143,6 +143,14 @@ class Running:
     def said(self) -> str:
         return self._device.shell(f"cat {self._log}").stdout
 
+    def await_saying(self, words: str, seconds: float = 180) -> str:
+        """All that it has said once these words are in it; fails if they do not come."""
+        end = time.monotonic() + seconds
+        while words not in (said := self.said()):
+            assert time.monotonic() < end, f"the attack does not come to {words!r}: {said}"
+            time.sleep(_POLL)
+        return said
+
     def kill(self) -> None:
         """All of its processes at once, by SIGKILL."""
         self._device.shell(f"kill -9 -- -{self.pid} 2>/dev/null; rm -f {self._log}")

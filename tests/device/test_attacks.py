@@ -5,8 +5,6 @@ Every test prints the honest client's longest calls; nothing is asserted of them
 answered within half a minute.
 """
 
-import time
-
 import pytest
 
 from halyard.devices import ServiceOptions, VirtualDevice, Wire
@@ -98,11 +96,7 @@ def test_sockets_that_linger_keep_nobody_else_waiting(siege: Siege, how: str) ->
 
 def test_constants_in_models_count_as_memory(device: VirtualDevice, siege: Siege) -> None:
     with siege.attacker.start("memory-hog", "--clients", 300, "--seconds", 240) as running:
-        end = time.monotonic() + 180
-        while "holds" not in running.said():
-            assert time.monotonic() < end, "the attack does not come to its end"
-            time.sleep(0.5)
-        print(running.said())
+        print(running.await_saying("holds"))
         grown = Footprint.of(device, siege.pid).memory - siege.before.memory
         print(f"{grown // 1024} MiB more, of {MEMORY} that it may take")
         siege.honest()
@@ -123,11 +117,7 @@ def test_executions_that_are_kept_count_as_memory(device: VirtualDevice) -> None
         before = Footprint.of(device, service.pid)
         hoard = ("execution-hoarder", "--clients", 400, "--seconds", 240)
         with attacker.start(*hoard) as running:
-            end = time.monotonic() + 180
-            while "holds" not in running.said():
-                assert time.monotonic() < end, "the attack does not come to its end"
-                time.sleep(0.5)
-            print(running.said())
+            print(running.await_saying("holds"))
             grown = Footprint.of(device, service.pid).memory - before.memory
             print(f"{grown // 1024} MiB more, of {MEMORY} that it may take")
             attacker.honest()
@@ -139,11 +129,7 @@ def test_executions_that_are_kept_count_as_memory(device: VirtualDevice) -> None
 def test_slots_of_a_burst_count_as_memory(device: VirtualDevice, siege: Siege, name: str) -> None:
     hoard = ("slot-filler", "--clients", 500, "--against", name, "--seconds", 240)
     with siege.attacker.start(*hoard) as running:
-        end = time.monotonic() + 180
-        while "used 500 slots" not in running.said():
-            assert time.monotonic() < end, "the attack does not come to its end"
-            time.sleep(0.5)
-        print(running.said())
+        print(running.await_saying("used 500 slots"))
         grown = Footprint.of(device, siege.pid).memory - siege.before.memory
         print(f"{grown // 1024} MiB more, of {MEMORY} that it may take")
         siege.honest()
@@ -155,11 +141,7 @@ def test_pages_that_the_service_makes_present_count(
     device: VirtualDevice, siege: Siege, models: int
 ) -> None:
     with siege.attacker.start("sparse-pools", "--clients", models, "--seconds", 240) as running:
-        end = time.monotonic() + 180
-        while "holds" not in running.said():
-            assert time.monotonic() < end, "the attack does not come to its end"
-            time.sleep(0.5)
-        print(running.said())
+        print(running.await_saying("holds"))
         grown = Footprint.of(device, siege.pid).memory - siege.before.memory
         print(f"{grown // 1024} MiB more")
         siege.honest()

@@ -33,8 +33,9 @@ pytestmark = pytest.mark.slow
 def test_services_that_do_not_answer_leave_hwservicemanager_serving(
     device: VirtualDevice, manager_siege: Siege
 ) -> None:
-    with manager_siege.attacker.start("mute-services", "--clients", 12, "--seconds", 120):
-        time.sleep(3)
+    mute = ("mute-services", "--clients", 12, "--seconds", 120)
+    with manager_siege.attacker.start(*mute) as running:
+        running.await_saying("services that do not answer")
         manager_siege.honest(CALLS_OF_BOTH)
         assert any("halyard-victim" in name for name in list_services(device))
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from halyard.devices import Service, ServiceOptions, VirtualDevice
-from tests.device.attacking import STRANGER, Attacker, Running
+from tests.device.attacking import STRANGER, Attacker
 from tests.device.footprint import await_rest
 from tests.device.siege import ESSENTIALS, THOROUGH, Siege
 
@@ -105,17 +105,9 @@ def test_bursts_that_are_told_of_nothing_leave_others_their_turn(siege: Siege) -
     assert begun in said
 
 
-def await_beginning(running: Running, of: str) -> None:
-    end = time.monotonic() + 60
-    while of not in running.said():
-        assert time.monotonic() < end, "the attack does not come to its beginning"
-        time.sleep(0.5)
-
-
 def test_buffers_of_many_roles_leave_threads_for_others(siege: Siege) -> None:
     with siege.attacker.start("role-flood", "--clients", 16, "--seconds", 120) as running:
-        await_beginning(running, "roles")
-        assert "buffers of 24000 roles; the first: OK" in running.said()
+        assert "buffers of 24000 roles; the first: OK" in running.await_saying("roles")
         siege.honest()
 
 
@@ -123,8 +115,7 @@ def test_buffers_of_many_roles_leave_threads_for_others(siege: Siege) -> None:
 def test_buffers_that_are_hoarded_leave_memory_for_others(siege: Siege, processes: int) -> None:
     words = ("--clients", 200, "--processes", processes, "--uid", STRANGER, "--seconds", 120)
     with siege.attacker.start("buffer-hoarder", *words) as running:
-        await_beginning(running, "guesses")
-        assert "0 of 32 guesses of a token were taken" in running.said()
+        assert "0 of 32 guesses of a token were taken" in running.await_saying("guesses")
         siege.honest()
 
 

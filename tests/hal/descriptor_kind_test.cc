@@ -183,8 +183,11 @@ TEST(DescriptorKinds, AFileThatIsBeingWrittenKeepsNobodyWaiting) {
     const FileDescriptor again(
             open(("/proc/self/fd/" + std::to_string(number)).c_str(), O_RDWR | O_CLOEXEC));
     const int reopened = again.get();
-    (*page)->touchWith([reopened](void* bytes, size_t size) {
+    const auto written = std::make_shared<std::atomic<bool>>(false);
+    (*page)->touchWith([reopened, written](void* bytes, size_t size) {
         static_cast<void>(write(reopened, bytes, size));
+        *written = true;
+        written->notify_all();
     });
     for (const int file : {number, reopened}) {
         EXPECT_TRUE(ends([file] {
@@ -194,7 +197,7 @@ TEST(DescriptorKinds, AFileThatIsBeingWrittenKeepsNobodyWaiting) {
         }));
     }
     (*page)->arrive();
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_TRUE(ends([written] { written->wait(false); }));
 }
 
 }  // namespace

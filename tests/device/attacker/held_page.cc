@@ -4,13 +4,13 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -21,11 +21,13 @@ namespace halyard::attacker {
 namespace {
 
 constexpr size_t kPage = 4096;
+constexpr int kPatienceMs = 30'000;
 
 }  // namespace
 
 Result<std::unique_ptr<HeldPage>> HeldPage::make() {
-    FileDescriptor faults(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC)));
+    // Not blocking, or it can't be polled.
+    FileDescriptor faults(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK)));
     uffdio_api api = {};
     api.api = UFFD_API;
     void* const page =
@@ -46,7 +48,8 @@ HeldPage::~HeldPage() {
 
 void HeldPage::touchWith(const std::function<void(void* page, size_t size)>& call) {
     std::thread([call, page = mPage] { call(page, kPage); }).detach();
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    pollfd touched = {.fd = mFaults.get(), .events = POLLIN, .revents = 0};
+    poll(&touched, 1, kPatienceMs);
 }
 
 void HeldPage::arrive() {

@@ -23,7 +23,8 @@ class HeldPage {
     HeldPage(const HeldPage&) = delete;
     HeldPage& operator=(const HeldPage&) = delete;
 
-    // Makes the call in another thread, and returns once it most likely stands still.
+    // Makes the call in another thread, and returns once it stands still at the page, or in half a
+    // minute.
     void touchWith(const std::function<void(void* page, size_t size)>& call);
     // Lets the page arrive, and the calls go on.
     void arrive();
