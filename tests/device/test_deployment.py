@@ -238,8 +238,11 @@ def test_doctor_names_what_is_broken(
 
 def test_doctor_names_a_service_that_was_killed_and_its_signal(deployed: VirtualDevice) -> None:
     [process] = Patient(deployed, "vm", INSTANCE).own_processes
-    deployed.shell(f"kill -9 {process.pid}; sleep 0.5").check()
-    seen = [finding.seen for finding in found(deployed, "process", "registration")]
+    deployed.shell(f"kill -9 {process.pid}").check()
+    # Once init has told of it, and the manager has heard of it.
+    end = time.monotonic() + 60
+    while len(seen := [finding.seen for finding in found(deployed, "process", "registration")]) < 3:
+        assert time.monotonic() < end, seen
     assert f"no process serves {INSTANCE}" in seen[0]
     assert "the service that was deployed received signal 9 (SIGKILL)" in seen[1]
     assert "declared and not registered" in seen[2]
@@ -249,15 +252,17 @@ def test_doctor_names_a_service_that_was_killed_and_its_signal(deployed: Virtual
 
 def test_doctor_names_a_manager_that_does_not_run(deployed: VirtualDevice) -> None:
     name = "servicemanager"
-    stop = f"mv /system/bin/{name} /data/kept; kill $(pidof {name}); sleep 0.3"
-    start = f"mv /data/kept /system/bin/{name}; sleep 1"
+    gone = f"while pidof {name}; do sleep 0.05; done"
+    stop = f"mv /system/bin/{name} /data/kept; kill $(pidof {name}); {gone}"
+    start = f"mv /data/kept /system/bin/{name}"
     with planted(deployed, stop, start):
         assert "servicemanager does not run" in found(deployed, "managers")[0].seen
-    end = time.monotonic() + 10
-    while found(deployed, "managers") and time.monotonic() < end:
+    end = time.monotonic() + 60
+    while found(deployed, "managers"):
+        assert time.monotonic() < end, "init does not start it again"
         time.sleep(0.2)
     # The service has gone from its list: a new one registers.
     [process] = Patient(deployed, "vm", INSTANCE).own_processes
-    deployed.shell(f"kill {process.pid}; sleep 0.5")
+    deployed.shell(f"kill {process.pid}; while kill -0 {process.pid}; do sleep 0.05; done")
     assert halyard(deployed, "deploy").returncode == 0
     assert found(deployed) == []
