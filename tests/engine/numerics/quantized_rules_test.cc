@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rules for quantised results that are not requantize.h's, at the values where rounding a real
-// number once would give another one. tests/harness/comparison/test_operation_agreement.py compares whole
-// operations with LiteRT.
+// number once would give another one. tests/harness/comparison/test_operation_agreement.py compares
+// whole operations with LiteRT.
 
 #include <gtest/gtest.h>
 
