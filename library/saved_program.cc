@@ -70,7 +70,7 @@ class DescriptorSink : public ByteSink {
 };
 
 // Without what backends keep beside the constants: that is executed, and its bytes come back from
-// where anybody may have changed them.
+// where others may have changed them.
 SectionWriter writerOf(const halyard_program& program) {
     SectionWriter writer;
     program.shared->program->save(writer, engine::SavedBlobs::NONE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoint: what long work asks every so often: whether it must stop, because a deadline has
-// passed or because whoever wanted the result is gone.
+// Checkpoint: long work asks it every so often whether to stop, because a deadline has passed or
+// because the caller is gone.
 
 #pragma once
 
@@ -63,7 +63,7 @@ class Checkpoint {
     }
 
     Deadline mDeadline;
-    const std::atomic<bool>* mCancelled = nullptr;  // null: nobody cancels
+    const std::atomic<bool>* mCancelled = nullptr;  // null: never cancelled
     const StopCondition* mCondition = nullptr;
 };
 

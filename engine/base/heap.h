@@ -28,8 +28,8 @@ std::optional<HeapUse> heapUse();
 // from the system one by one and given back so, and threads share a few heaps. Before it has
 // threads; does nothing where the allocator in use has no such settings.
 void keepHeapSmall();
-// Gives the system what lies free between blocks, in whole pages. Whoever allocates waits for it
-// meanwhile, some milliseconds.
+// Returns free pages between blocks to the system. Allocations on other threads wait meanwhile,
+// some milliseconds.
 void trimHeap();
 
 // Trims the heap some time after much was freed, on a thread of its own, and not too often.

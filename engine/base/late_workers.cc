@@ -12,7 +12,7 @@ namespace {
 
 // Of the time computed, so much counts in full, and what lies before by half.
 constexpr std::chrono::nanoseconds kMemory = LateWorkers::kLeastAbsence;
-// Who is not late for so much of it is no worse than others.
+// A worker that is late for no more of it than this stays.
 constexpr std::chrono::nanoseconds kForgiven = 2 * kMemory;
 constexpr int kLongerEachTime = 4;
 

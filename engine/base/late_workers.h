@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which workers a pool of threads is better off without for now.
+// Late workers: threads of a pool that lack their core and are left out of loops for a while.
 
 #pragma once
 
@@ -25,16 +25,16 @@ class CoreTime {
     std::chrono::nanoseconds mBegin = {};
 };
 
-// A worker that shares its core with others' threads holds phases up by whole slices of the
-// scheduler's, since nobody else can do what it has begun. Once it has lacked its core for so long,
-// within some time of computing, that the other workers could have had the pool's patience of it
-// between them, it is left out for a while, and for four times as long each time that it is so
-// again soon after it came back. So a delay now and then costs nothing, and a core that is busy for
-// good little. At most half of the threads are left out: where more of them lack their cores, slow
-// ones are better than none.
+// A worker that shares its core with others' threads delays phases by whole scheduler time slices,
+// since no other worker can finish the work item that it has begun. Once it has lacked its core for
+// so long, within some time of computing, that the other workers could have had the pool's patience
+// of it between them, it is left out for a while, and for four times as long each time that it is
+// so again soon after it came back. So a delay now and then costs nothing, and a core that is busy
+// for good little. At most half of the threads are left out: where more of them lack their cores,
+// slow ones are better than none.
 //
 // Belongs to the thread that holds the pool's lease, worker 0, who is never left out. Times are of
-// one clock; whoever calls tells them.
+// one clock, and the caller's to tell.
 class LateWorkers {
   public:
     using TimePoint = std::chrono::steady_clock::time_point;
@@ -45,10 +45,10 @@ class LateWorkers {
     // then: one alone is no faster.
     explicit LateWorkers(std::chrono::nanoseconds patience = kLeastAbsence) : mPatience(patience) {}
 
-    // A lease of so many threads begins to compute. Whoever has been left out for long enough
-    // returns, and who is late is left out.
+    // A lease of so many threads begins to compute. Workers that were left out for long enough
+    // return, and late ones are left out.
     void begin(TimePoint now, size_t threads);
-    // It ends; worker 0 has lacked its core for so long in it, which is nobody else's fault.
+    // It ends; worker 0 has lacked its core for so long in it, which is no other worker's fault.
     void end(TimePoint now, std::chrono::nanoseconds lackedByHolder);
     // A worker has lacked its core for so long, in leases that have ended.
     void charge(size_t worker, std::chrono::nanoseconds lacked);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LongWork: work gives way to shorter work once it has computed for long. The threads that do it
-// get a higher nice value, and back what they had at its end, so that it costs nobody more than
-// what is left over, and is as fast as ever where nobody else wants the processor.
+// LongWork: work gives way to shorter work once it has computed for long. Its threads get a higher
+// nice value, and the former one back at its end: other threads come first, and an idle processor
+// computes it as fast as ever.
 
 #pragma once
 

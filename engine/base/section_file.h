@@ -6,7 +6,7 @@
 // Little-endian. A header (magic, version, the number of sections, the sizes of the file and of the
 // table), the table (each section's name, kind, offset and size), the sections with zeros between
 // them, descriptions first, and a checksum of all that is before it. A file holds one thing of one
-// version: whoever writes the sections says which.
+// version: the writer of the sections says which.
 
 #pragma once
 
@@ -66,8 +66,8 @@ class SectionWriter {
 // and checked, and stays as it is; what is in a mapped section was right once, and may change.
 class SectionFile {
   public:
-    // What is known of a file's bytes. CHECKED: that they are as they were written and nobody can
-    // change them; then nothing is copied, and nothing summed.
+    // How far a file's bytes are trusted. CHECKED: they are as they were written and can't be
+    // changed; then nothing is copied, and no checksum computed.
     enum class Bytes : uint8_t { OF_ANYBODY, CHECKED };
 
     // INVALID_ARGUMENT where the bytes are no such file, whole and as it was written; UNSUPPORTED

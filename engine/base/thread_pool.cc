@@ -74,7 +74,7 @@ size_t countOf(const cpu_set_t& cores) {
                      : std::max(1U, std::thread::hardware_concurrency());
 }
 
-// What a thread is to the pool whose worker it is.
+// The pool that this thread is a worker of, and its index there.
 thread_local const void* workerOf = nullptr;
 thread_local size_t workerIndex = 0;
 
@@ -128,8 +128,8 @@ struct ThreadPool::State {
     alignas(kApart) std::atomic<uint32_t> awaited = 0;  // a futex: 1 while the holder sleeps on it
     std::atomic<bool> failed = false;
 
-    // The holder's own, but for `failure`, which belongs to whoever sets `failed`, and `inPhase`,
-    // which bodies read.
+    // The holder's own, but for `failure`, which belongs to the thread that sets `failed`, and
+    // `inPhase`, which bodies read.
     alignas(kApart) std::atomic<size_t> leases =
             0;  // with those that were too late for the threads
     std::atomic<bool> taken = false;
@@ -144,7 +144,7 @@ struct ThreadPool::State {
     std::chrono::nanoseconds lacked = {};  // in this lease before
 
     size_t threads = 1;
-    std::unique_ptr<Worker[]> workers;  // [0]: whoever holds the lease; null with an executor
+    std::unique_ptr<Worker[]> workers;  // [0]: the holder of the lease; null with an executor
     std::unique_ptr<LoopExecutor> executor;
 
     static void* serve(void* argument);
@@ -239,8 +239,9 @@ std::optional<ThreadPool::State::Phase> ThreadPool::State::phaseOf(uint64_t numb
     return now;
 }
 
-// What a worker has yet to begin of a phase, where its own word for it is `packed`: its share, as
-// long as nobody took some of that, and the phase can't end before; nothing if the phase is over.
+// The work items of a phase that a worker has yet to begin, where its own word for them is
+// `packed`: its share, as long as no other worker took some of that, and the phase can't end
+// before; none if the phase is over.
 Units ThreadPool::State::unitsOf(size_t worker, uint64_t packed, const Phase& now) const {
     const Units units = Units::unpack(packed);
     if (units.phase == now.number) {
@@ -250,7 +251,7 @@ Units ThreadPool::State::unitsOf(size_t worker, uint64_t packed, const Phase& no
                                              : Units{.phase = now.number};
 }
 
-// What a worker does of a phase that may be over by now.
+// A worker's part of a phase, which may be over by now.
 void ThreadPool::State::help(size_t self, uint64_t number) {
     if (const std::optional<Phase> now = phaseOf(number);
         now.has_value() && !now->shares.leftOut.has(self)) {
@@ -300,7 +301,8 @@ Units ThreadPool::State::stealHalf(size_t thief, const Phase& now) {
             }
             const Units rest = {.phase = now.number, .begin = units.end + 1, .end = end};
             if (!rest.empty()) {
-                // Its own range is empty, so nobody else writes there; and the phase stays open.
+                // Its own range is empty, so no other worker writes there; and the phase stays
+                // open.
                 workers[thief].units.store(rest.pack(), std::memory_order_release);
             }
             return {.phase = now.number, .begin = units.end, .end = units.end + 1};

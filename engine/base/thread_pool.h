@@ -68,8 +68,8 @@ class ThreadLease {
           mState(std::exchange(other.mState, nullptr)) {}
     ThreadLease& operator=(ThreadLease&&) = delete;
 
-    // Returns the pool until the next loop asks: for whoever waits for something else than threads,
-    // a device for one. Not in a body.
+    // Returns the pool until the next loop asks: for callers that wait for something else than
+    // threads, such as a device. Not in a body.
     void giveBack();
 
     // How many may run a body at once, as it is now; a body's `worker` is below it.

@@ -37,7 +37,7 @@ Status check(const std::string& path, const struct stat& info, bool isEnd) {
                                ", who is neither root nor user " + std::to_string(geteuid()));
     }
     const bool isShared = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0 && !isEnd;
-    // Nobody writes to a link.
+    // A link can't be written to.
     if (!S_ISLNK(info.st_mode) && !isShared && othersMayWrite(info)) {
         return invalidArgument(path + ((info.st_mode & S_IWOTH) != 0
                                                ? ": everybody may write to it"

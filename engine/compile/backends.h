@@ -22,7 +22,7 @@ using OwnedBackends = std::vector<std::unique_ptr<const Backend>>;
 
 // The same, in the same order, as analyses and programs take them.
 BackendList listOf(const OwnedBackends& backends);
-BackendList listOf(OwnedBackends&& backends) = delete;  // nobody would own them
+BackendList listOf(OwnedBackends&& backends) = delete;  // they would have no owner
 
 // Every name that may be chosen, whether or not this machine has the backend; without libraries.
 std::vector<std::string_view> knownBackends();

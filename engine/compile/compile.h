@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine's front door: from a graph to a program that runs. Whoever has a graph needs this, the
-// backends (backends.h) and Execution (engine/plan/program.h), and no more; samples/engine shows
-// it.
+// The engine's entry point: compiles a graph to a program that runs. It takes this header, the
+// backends (backends.h) and Execution (engine/plan/program.h), and no more.
 //
 // A graph is optimised, and what comes out of that is analysed and built; where that can't be had,
 // because the optimised graph would take more memory than there is or no backend takes a node of

@@ -101,7 +101,7 @@ class Graph {
     TensorId addTensor(TensorType type, std::string name = {});
     // Fails if the byte count does not match the type. Takes a copy of data without an owner, of
     // data that is not aligned to the element size, and of zero-length data, which may have no
-    // address; without `copies` one that nobody counts.
+    // address; without `copies` one that is not counted.
     Result<TensorId> addConstant(TensorType type, ConstantData data);
     Result<TensorId> addConstant(TensorType type, ConstantData data, ConstantCopies& copies);
     // One that was packed away; its id is none other's in the program.

@@ -515,7 +515,7 @@ struct LshProjection {
 
 // Inputs: x [batch, classes] (logits), seeds INT32 [2]. Output INT32 [batch, samples]: classes. A
 // class whose logit is not finite is never drawn, and class 0 where none is. The same seeds draw
-// the same, but two zeros ask for seeds that nobody knows.
+// the same, but two zeros ask for random seeds.
 struct RandomMultinomial {
     int32_t samples = 1;
     static constexpr InputSpec kInputs[] = {{"x"}, {"seeds"}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs as bytes: for a cache, and for whoever runs a graph outside this process.
+// Graphs as bytes: for a cache, and for backends that run a graph outside this process.
 //
 // Little-endian. A header (magic, version, the two sizes), then a description of the graph, then,
 // at a multiple of 64 bytes, one block with the elements of all constants, each at a multiple of 64

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Removes nodes whose results nobody reads, and tensors that nothing mentions. No node does
+// Removes nodes whose results are not read, and tensors that nothing mentions. No node does
 // anything but compute its outputs.
 
 #pragma once

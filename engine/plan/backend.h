@@ -143,7 +143,7 @@ struct RunArguments {
     // For what a run allocates because only data tells its size. Null: not limited.
     std::shared_ptr<Budget> memory;
     std::shared_ptr<Budget> deviceMemory;  // the same for bytes on devices
-    TraceSink* trace = nullptr;            // null: nobody asked
+    TraceSink* trace = nullptr;            // null: no trace
     std::string_view track;                // of its traces, unless it knows better
 };
 

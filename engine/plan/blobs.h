@@ -28,11 +28,11 @@ struct Blob {
 // Of a program, by name. Thread-safe.
 class BlobStore {
   public:
-    // What is put is reserved from `memory`; null: not limited.
+    // put() reserves from `memory`; null: not limited.
     explicit BlobStore(std::shared_ptr<Budget> memory) : mMemory(std::move(memory)) {}
 
     std::optional<Blob> get(const std::string& name) const;
-    // A copy. Whoever has an earlier one of that name keeps it.
+    // A copy. Holders of an earlier one of that name keep it.
     Status put(const std::string& name, std::span<const uint8_t> bytes);
     // As it lies.
     void adopt(const std::string& name, Blob blob);

@@ -32,9 +32,9 @@ struct DevicePlace {
     size_t offset = 0;
 };
 
-// What one execution has a device do, in order: nothing begins before what was begun before it is
-// done. Whoever begins something need not wait for it: only copyOut() and finish() do. What fails
-// meanwhile is told by one of these two. One thread at a time; ends when it is finished.
+// An in-order command queue of one execution: a command begins when the one before it is done.
+// Callers that begin a command need not wait for it: only copyOut() and finish() do, and one of
+// these two returns its failure. One thread at a time; ends when it is finished.
 class DeviceQueue {
   public:
     virtual ~DeviceQueue() = default;
@@ -52,8 +52,8 @@ class DeviceQueue {
                                 const Checkpoint& checkpoint) {
         return copyOut(to, from, checkpoint);
     }
-    // Waits for all that was begun, also where something has failed: whoever comes back from it may
-    // free whatever was used. Costs nothing where nothing is left to do.
+    // Waits for all commands, also where one has failed: buffers that they used may be freed
+    // afterwards. Costs nothing where nothing is left to do.
     virtual Status finish() = 0;
 };
 
@@ -67,7 +67,7 @@ class DeviceMemory {
     // Tensors start at multiples of it in their block. A power of two.
     virtual size_t alignment() const { return 64; }
 
-    // `bytes` > 0. The content is undefined. RESOURCE_EXHAUSTED; whoever asks has reserved them
+    // `bytes` > 0. The content is undefined. RESOURCE_EXHAUSTED; the caller has reserved them
     // (ChargedBuffer).
     virtual Result<std::unique_ptr<DeviceBuffer>> allocate(size_t bytes) = 0;
     // A block over memory that a descriptor stands for, which stays the caller's. UNSUPPORTED if

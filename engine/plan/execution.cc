@@ -62,7 +62,7 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
         mState->outputs.push_back(
                 {.bytes = output.bytes, .shape = output.shape, .present = output.present});
     }
-    // Whoever finds the pool taken runs alone.
+    // A run that finds the pool taken uses its own thread alone.
     ThreadLease threads = ThreadLease::whenAsked(mState->program->mState->threads.get());
     RunContext& context = mState->context;
     context.threads = &threads;

@@ -47,8 +47,8 @@ struct KernelMemory {
 // One kernel's view of one run of its node. Every input is there, or omitted where the node's kind
 // allows it; inferShapes() has accepted the types, shapes and values of control inputs. Every shape
 // is known, but for those of outputs that are found by running. Inputs and outputs do not overlap;
-// data is aligned to its element size. Control inputs lie in memory that nobody else writes to;
-// other inputs may change while the kernel runs. One thread.
+// data is aligned to its element size. Control inputs lie in memory that no other process writes
+// to; other inputs may change while the kernel runs. One thread.
 class KernelCall {
   public:
     struct Environment {
@@ -70,7 +70,7 @@ class KernelCall {
     const TensorView& output(size_t index) const { return mEnvironment.outputs[index]; }
 
     // Gives memory to an output that is found by running, now that its shape is; output(index) then
-    // has it, too. INVALID_ARGUMENT if somebody expects another shape.
+    // has it, too. INVALID_ARGUMENT if the caller expects another shape.
     Result<TensorView> allocate(size_t index, const Shape& shape);
 
     // Room for `count` elements, reserved from the budget, until the kernel returns. Uninitialised.

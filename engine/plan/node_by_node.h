@@ -39,7 +39,7 @@ using CompileKernel =
         std::function<Result<std::unique_ptr<const StepKernel>>(const KernelArguments&)>;
 
 // Nodes that are computed as one step, in the order that they have in the partition, and what makes
-// their kernel: whoever found that they belong together knows that best.
+// their kernel, which the finder of the fusion knows best.
 struct FusedStep {
     FusedNodes nodes;
     // Null: the one that makes the first node's kernel when it stands alone.

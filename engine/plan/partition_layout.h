@@ -39,8 +39,8 @@ struct LocalNode {
     std::vector<LocalId> outputs;
 };
 
-// What one kernel computes: one node, or several whose tensors in between nobody else reads. Runs
-// where the furthest of them stands.
+// The nodes of one kernel: one node, or several whose intermediate tensors no other node reads.
+// Runs at the position of the furthest of them.
 struct LocalStep {
     std::vector<LocalNode> nodes;
     // Of all nodes in their order, but for tensors inside.

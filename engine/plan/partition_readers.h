@@ -26,7 +26,7 @@ class PartitionReaders {
                 }
             }
         }
-        // Whoever reads an output of the partition counts as two.
+        // Readers outside the partition count as two.
         for (const TensorId output : partition.outputs) {
             mReaders[output].count += 2;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a backend needs of the process that it runs in, said before a service closes the door behind
-// itself (hal/seccomp.h).
+// System calls and helpers that a backend needs of its process, told before a service installs its
+// seccomp filter (hal/seccomp.h).
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace halyard::engine {
 
 struct ProcessNeeds {
     // System calls by name ("ioctl"), with any arguments and for as long as the process lives. Each
-    // is one more thing that whoever takes over the process can do: as few as possible.
+    // is open to an attacker inside the process, too: as few as possible.
     std::vector<std::string> systemCalls = {};
     // Starts what does the rest in a process of its own, which has no filter; the backend keeps it
     // and ends it. Called once, while the process may still start others. Empty: there is none.

@@ -33,7 +33,8 @@ struct InputBinding {
     Shape shape;                     // fully known
     // False: the input was left out (no bytes), which is an error where a node can't do without it.
     bool present = true;
-    // Nobody else writes to the bytes during the run; otherwise control inputs are copied first.
+    // No other process writes to the bytes during the run; otherwise control inputs are copied
+    // first.
     bool isPrivate = false;
 };
 
@@ -63,12 +64,12 @@ struct ExecutionReport {
 
 struct RunOptions {
     Deadline deadline = {};
-    // Set by another thread to end the run at its next checkpoint; null: nobody does.
+    // Set by another thread to end the run at its next checkpoint; null: none does.
     const std::atomic<bool>* cancelled = nullptr;
     const StopCondition* stop = nullptr;  // ends the run like `cancelled`; null: there is none
     // How long a While may take, each time it is run.
     std::chrono::nanoseconds loopTimeout = std::chrono::seconds(2);
-    TraceSink* trace = nullptr;  // null: nobody asks for traces
+    TraceSink* trace = nullptr;  // null: no traces
 };
 
 class Program;
@@ -116,14 +117,14 @@ struct BuildOptions {
 
 // Who may have made a saved program's bytes, and who may change them.
 enum class SavedBytes : uint8_t {
-    SHARED,     // anybody has, and may at any time
-    PRIVATE,    // anybody has; nobody changes them any more
-    AUTHENTIC,  // save() alone has, for this driver, and nobody changes them
+    SHARED,     // made by anyone, and may change at any time
+    PRIVATE,    // made by anyone; they change no more
+    AUTHENTIC,  // made by save() alone, for this driver, and they change no more
 };
 
 // What backends keep with a program is executed, or says what a device can do (blobs.h).
 enum class SavedBlobs : uint8_t {
-    NONE,  // where anybody could change them unnoticed: backends make them again
+    NONE,  // where they could be changed unnoticed: backends make them again
     ALL,
 };
 
@@ -178,7 +179,7 @@ class Program : public std::enable_shared_from_this<Program> {
     // and While read what their graphs do. Without those whose size only a run tells.
     uint64_t bytesBetweenPartitions() const;
     // What is brought from one memory to another, in the order of the steps. A run makes each copy
-    // once, or as often as a While asks for it; copies for outputs that nobody wants are left out.
+    // once, or as often as a While asks for it; copies for unwanted outputs are left out.
     struct Copy {
         std::string tensor;  // its name, or "graph input 0", "output 0 of <label>"
         std::string from;    // "host", or a device's name

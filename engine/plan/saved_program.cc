@@ -131,7 +131,7 @@ Result<std::shared_ptr<const Program>> Program::load(const SectionFile& file, Sa
     state->assignment = std::move(manifest.assignment);
     HALYARD_RETURN_IF_ERROR(checkPackedConstants(state->schedule));
     releasePackedConstants(state->schedule);
-    std::optional<size_t> failed;  // is built anew by whoever loads, if it is
+    std::optional<size_t> failed;  // one that failed: the caller builds the program anew
     HALYARD_RETURN_IF_ERROR(plan(*state, options.checkpoint, failed));
     return std::shared_ptr<const Program>(new Program(std::move(state)));
 }

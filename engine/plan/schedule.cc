@@ -386,8 +386,8 @@ void forEachInside(const Step& step, Visit visit) {
     }
 }
 
-// Per tensor: how often it is read for its elements, by nodes that have not packed them and by
-// whoever needs it between steps.
+// Per tensor: how often it is read for its elements, by nodes that have not packed them and
+// between steps.
 std::vector<int64_t> readersOf(const Schedule& schedule) {
     std::vector<int64_t> readers(schedule.graph->tensors().size(), 0);
     for (const Node& node : schedule.graph->nodes()) {

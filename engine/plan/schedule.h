@@ -54,7 +54,7 @@ struct Slot {
     // The first graph output that is this tensor; the tensor is written straight into it where
     // that is possible.
     std::optional<size_t> output;
-    // A control input: never lies in memory that somebody else can write to.
+    // A control input: never lies in memory that another process can write to.
     bool isControl = false;
     // Only copies read it, which may do so wherever it lies.
     bool isOnlyCopied = true;

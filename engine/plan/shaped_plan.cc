@@ -176,7 +176,7 @@ class ShapePlanner {
             const Slot& slot = mSchedule.slots[id];
             if (slot.home == home && planned.present && planned.type.shape.isFullyKnown() &&
                 slot.writtenBy != kNoStep && !slot.output.has_value()) {
-                // What nobody reads is written all the same.
+                // A tensor without readers is written all the same.
                 const size_t last = slot.lastReadBy == kNoStep ? slot.writtenBy : slot.lastReadBy;
                 add(planned.bytes, slot.writtenBy, last, planned.arenaOffset.emplace(0));
             }
@@ -198,7 +198,7 @@ class ShapePlanner {
 
     const Schedule& mSchedule;
     const Checkpoint& mCheckpoint;
-    std::optional<size_t>* const mFailed;  // null: nobody asks
+    std::optional<size_t>* const mFailed;  // null: not asked for
     std::shared_ptr<ShapedPlan> mPlan;
     std::vector<const TensorType*> mTypes;  // of the partition at hand
 };

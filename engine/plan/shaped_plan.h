@@ -50,7 +50,7 @@ struct ShapedPlan {
 // contradict the graph, or if a node can't do without an absent one; otherwise what the backends
 // say about them. Graphs inside an If or While are planned, too, where the shapes of its inputs are
 // known; what keeps one of them from being planned is an error of the run that takes it. `failed`
-// (null: nobody asks) is told the number of the partition that a backend did not specialise.
+// (null: not asked for) receives the number of the partition that a backend did not specialise.
 Result<std::shared_ptr<const ShapedPlan>> planShapes(const Schedule& schedule,
                                                      std::span<const MaybeShape> inputShapes,
                                                      const Checkpoint& checkpoint,

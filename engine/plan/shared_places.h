@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tensors of a partition lie inside others in the workspace, because the node between them
-// would only copy: what is reshaped, and what is joined one behind the other. And which are
-// replaced by others, because nobody reads them behind the step that does so.
+// In-place tensors: those of a partition that lie inside others in the workspace, because the node
+// between them would only copy (Reshape, Concat), and those that a step overwrites with its result,
+// because no later step reads them.
 
 #pragma once
 

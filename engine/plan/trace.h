@@ -54,7 +54,7 @@ class TracedWork {
     TracedWork(const TracedWork&) = delete;
     TracedWork& operator=(const TracedWork&) = delete;
 
-    // It has gone well. A function, so that nothing is counted where nobody asks.
+    // It has gone well. A function, so that nothing is counted without a sink.
     template <typename CountBytes>
     void end(CountBytes countBytes, std::chrono::nanoseconds deviceTime = {}) {
         if (mSink != nullptr) {

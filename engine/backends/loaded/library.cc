@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kMostNameLetters = 32;
 constexpr size_t kPart = size_t{1} << 16;
 
-// Where it lies, if nobody else decides on that or on its code.
+// Its path, where no other user decides on that or on its code.
 Result<std::string> trustedFile(const std::string& path) {
     struct stat info = {};
     if (stat(path.c_str(), &info) != 0) {

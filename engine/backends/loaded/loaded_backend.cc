@@ -19,8 +19,7 @@
 namespace halyard::engine {
 namespace {
 
-// As much workspace as anybody could mean; what is beyond is a mistake, and adding to it might
-// overflow.
+// A larger workspace is a mistake of the library, and adding to it might overflow.
 constexpr size_t kMostWorkspace = std::numeric_limits<size_t>::max() / 4;
 
 // What the library wrote, as one line; `otherwise` if it wrote nothing.
@@ -42,7 +41,7 @@ Status statusOf(int32_t code, const halyard_message& message) {
         case HALYARD_RESOURCE_EXHAUSTED:
             return {StatusCode::RESOURCE_EXHAUSTED, textOf(message, "has no memory left")};
         case HALYARD_STOPPED:
-            return internalError("stopped though nobody asked it to");
+            return internalError("stopped without being asked to");
         case HALYARD_FAILED:
             return internalError(textOf(message, "failed, and does not say why"));
         default:
