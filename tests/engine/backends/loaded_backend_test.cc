@@ -351,7 +351,7 @@ TEST_F(LoadedBackend, FailsWhereTheLibraryTalksRubbish) {
            "gives output 0 [3, 3], which has to be [2, 3]");
     expect("wants_all_memory", StatusCode::INTERNAL,
            "asks for a workspace of 18446744073709551615");
-    expect("stops_unasked", StatusCode::INTERNAL, "stopped though nobody asked it to");
+    expect("stops_unasked", StatusCode::INTERNAL, "stopped without being asked to");
     expect("fails_to_run", StatusCode::INTERNAL, "is out of order");
     expect("fails_to_finish", StatusCode::INTERNAL, "has burnt its programs");
     expect("makes_no_state", StatusCode::INTERNAL, "made no state");
