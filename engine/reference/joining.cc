@@ -10,8 +10,8 @@
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/requantize.h"
+#include "engine/reference/data_movement.h"
 #include "engine/reference/kernels.h"
-#include "engine/reference/moving.h"
 
 namespace halyard::engine::ref {
 namespace {

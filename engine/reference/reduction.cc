@@ -12,9 +12,9 @@
 #include "engine/numerics/index_walk.h"
 #include "engine/numerics/quantized_mean.h"
 #include "engine/numerics/reals.h"
+#include "engine/reference/data_movement.h"
 #include "engine/reference/kernels.h"
 #include "engine/reference/mean.h"
-#include "engine/reference/moving.h"
 #include "engine/reference/ranking.h"
 
 namespace halyard::engine::ref {

@@ -9,8 +9,8 @@
 #include "engine/graph/control_input.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/index_walk.h"
+#include "engine/reference/data_movement.h"
 #include "engine/reference/kernels.h"
-#include "engine/reference/moving.h"
 
 namespace halyard::engine::ref {
 

@@ -9,8 +9,8 @@
 
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/elements.h"
+#include "engine/reference/data_movement.h"
 #include "engine/reference/kernels.h"
-#include "engine/reference/moving.h"
 #include "engine/reference/ranking.h"
 
 namespace halyard::engine::ref {
