@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "driver/backends.h"
-#include "driver/device.h"
-#include "driver/operation_list.h"
-#include "driver/option_table.h"
+#include "driver/device/device.h"
+#include "driver/ops/operation_list.h"
+#include "driver/options/backends.h"
+#include "driver/options/option_table.h"
 #include "driver/prepare/cache_key.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"

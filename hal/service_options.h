@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "driver/options.h"
+#include "driver/options/options.h"
 #include "engine/base/status.h"
 #include "hal/seccomp.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
-#include "driver/error_status.h"
 #include "driver/execute/prepared_model_state.h"
+#include "driver/model/error_status.h"
 #include "driver/model/footprint.h"
 
 namespace halyard::driver {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "driver/model/memory.h"
 #include "driver/model/pools.h"
 #include "driver/model/request.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "driver/model/call_options.h"
 #include "driver/model/model.h"
 #include "driver/model/pools.h"

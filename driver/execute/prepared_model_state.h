@@ -14,7 +14,7 @@
 #include <span>
 #include <string_view>
 
-#include "driver/device_state.h"
+#include "driver/execute/device_state.h"
 #include "driver/execute/prepared_model.h"
 #include "driver/execute/request_binding.h"
 

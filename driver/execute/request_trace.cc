@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "driver/device_state.h"
+#include "driver/execute/device_state.h"
 
 namespace halyard::driver {
 namespace {

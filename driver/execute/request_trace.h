@@ -4,9 +4,9 @@
 //   --trace: what it did, and when, as the file execution-NNN.json, from 1 on, which
 //   ui.perfetto.dev and Chrome show (engine/plan/trace_file.h); numbered_dump.h says how many there
 //   are, and how long.
-//   --atrace: marks in the kernel's trace (driver/trace_marker.h).
+//   --atrace: marks in the kernel's trace (driver/trace/trace_marker.h).
 //   a caller in this process, with a sink of its own.
-// Slices are named by NNAPI's contract (driver/trace_contract.h). Where nobody asked, nothing
+// Slices are named by NNAPI's contract (driver/trace/trace_contract.h). Where nobody asked, nothing
 // happens.
 
 #pragma once
@@ -17,9 +17,9 @@
 #include <string>
 #include <string_view>
 
-#include "driver/numbered_dump.h"
-#include "driver/trace_contract.h"
-#include "driver/trace_marker.h"
+#include "driver/trace/numbered_dump.h"
+#include "driver/trace/trace_contract.h"
+#include "driver/trace/trace_marker.h"
 #include "engine/plan/trace_file.h"
 
 namespace halyard::driver {

@@ -6,11 +6,11 @@
 #include <utility>
 #include <variant>
 
-#include "driver/charged_work.h"
-#include "driver/error_status.h"
+#include "driver/clients/charged_work.h"
 #include "driver/execute/prepared_model_state.h"
 #include "driver/execute/request_dump.h"
 #include "driver/execute/request_trace.h"
+#include "driver/model/error_status.h"
 #include "driver/model/pools.h"
 
 namespace halyard::driver {

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "driver/model/call_options.h"
 #include "engine/base/budget.h"
 #include "engine/base/byte_parts.h"

@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-#include "driver/options.h"
+#include "driver/options/options.h"
 #include "driver/prepare/sha256.h"
 #include "engine/base/status.h"
 

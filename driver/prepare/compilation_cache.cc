@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "driver/charged_work.h"
-#include "driver/client.h"
-#include "driver/device_state.h"
+#include "driver/clients/charged_work.h"
+#include "driver/clients/client.h"
+#include "driver/execute/device_state.h"
 #include "driver/model/validate.h"
 #include "driver/prepare/build_identity.h"
 #include "driver/prepare/cache_file.h"

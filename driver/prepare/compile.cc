@@ -6,14 +6,14 @@
 #include <optional>
 #include <utility>
 
-#include "driver/charged_work.h"
-#include "driver/device_state.h"
+#include "driver/clients/charged_work.h"
+#include "driver/execute/device_state.h"
 #include "driver/model/footprint.h"
 #include "driver/model/pools.h"
 #include "driver/ops/constants.h"
 #include "driver/prepare/graph_dump.h"
 #include "driver/prepare/support.h"
-#include "driver/trace_contract.h"
+#include "driver/trace/trace_contract.h"
 #include "engine/base/checkpoint.h"
 #include "engine/compile/compile.h"
 #include "engine/plan/program.h"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "driver/execute/prepared_model.h"
 #include "driver/model/call_options.h"
 #include "driver/model/model.h"

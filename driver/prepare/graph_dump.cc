@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device_state.h"
+#include "driver/execute/device_state.h"
 #include "engine/graph/dot.h"
 #include "engine/graph/text.h"
 

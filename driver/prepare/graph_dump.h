@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "driver/numbered_dump.h"
+#include "driver/trace/numbered_dump.h"
 #include "engine/compile/compile.h"
 #include "engine/graph/graph.h"
 

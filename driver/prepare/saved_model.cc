@@ -6,8 +6,8 @@
 #include <utility>
 #include <variant>
 
-#include "driver/charged_work.h"
-#include "driver/device_state.h"
+#include "driver/clients/charged_work.h"
+#include "driver/execute/device_state.h"
 #include "engine/base/byte_format.h"
 #include "engine/base/section_file.h"
 #include "engine/plan/program.h"

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "driver/device_state.h"
+#include "driver/execute/device_state.h"
 #include "driver/model/model.h"
 #include "driver/model/verdicts.h"
 #include "driver/ops/constants.h"

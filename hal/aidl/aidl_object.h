@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "engine/base/status.h"
 #include "hal/aidl/interface.h"
 #include "hal/aidl/parcel.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "engine/base/log.h"
 
 namespace halyard::hal::aidl {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "engine/base/log.h"
 #include "hal/aidl/prepared_model_object.h"
 #include "hal/aidl/remote_interface.h"

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "hal/aidl/answers.h"
 #include "hal/binder/object.h"
 #include "hal/binder/process.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "hal/aidl/answers.h"
 #include "hal/aidl/types.h"
 #include "hal/binder/process.h"

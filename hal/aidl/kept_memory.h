@@ -6,7 +6,7 @@
 
 #pragma once
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "driver/model/memory.h"
 #include "driver/model/request.h"
 #include "engine/base/status.h"

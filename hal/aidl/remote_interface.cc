@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "hal/client/debug_text.h"
 
 namespace halyard::hal::aidl {

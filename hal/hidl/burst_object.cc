@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "driver/model/footprint.h"
 #include "engine/base/log.h"
 #include "hal/hidl/burst_packets.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "hal/client/answers.h"
 #include "hal/hidl/v1_0.h"
 #include "hal/hidl/v1_2.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "engine/base/log.h"
 #include "hal/hidl/codec.h"
 #include "hal/hidl/prepared_model_object.h"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "driver/execute/prepared_model.h"
 #include "engine/base/status.h"
 #include "hal/binder/object.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "engine/base/log.h"
 #include "hal/hidl/buffer_object.h"
 #include "hal/hidl/callbacks.h"

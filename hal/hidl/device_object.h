@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "hal/binder/process.h"
 #include "hal/hidl/hidl_object.h"
 #include "hal/service/process_watch.h"

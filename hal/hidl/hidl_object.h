@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "driver/model/versions.h"
 #include "engine/base/status.h"
 #include "hal/binder/incoming_call.h"

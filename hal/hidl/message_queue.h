@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "driver/account.h"
+#include "driver/clients/account.h"
 #include "driver/model/memory.h"
 #include "engine/base/status.h"
 #include "hal/hidl/layout.h"

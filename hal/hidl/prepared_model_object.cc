@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "hal/hidl/burst_object.h"
 #include "hal/hidl/callbacks.h"
 #include "hal/hidl/message_queue.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "engine/base/status.h"
 #include "hal/binder/object.h"
 #include "hal/binder/process.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "driver/model/call_options.h"
 #include "engine/base/status.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/file_descriptor.h"
 #include "hal/descriptors/client_lanes.h"

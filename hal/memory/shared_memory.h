@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "driver/account.h"
+#include "driver/clients/account.h"
 #include "driver/model/memory.h"
 #include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"

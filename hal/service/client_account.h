@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "driver/client.h"
-#include "driver/device.h"
+#include "driver/clients/client.h"
+#include "driver/device/device.h"
 #include "hal/binder/object.h"
 #include "hal/service/process_watch.h"
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
 #include "hal/binder/object.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "engine/base/status.h"
 #include "hal/service/process_watch.h"
 

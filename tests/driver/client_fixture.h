@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "tests/driver/awaited.h"
 #include "tests/driver/device_fixture.h"
 #include "tests/driver/model_builder.h"

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "driver/model/versions.h"
 
 namespace halyard::driver {

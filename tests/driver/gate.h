@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <thread>
 
-#include "driver/scheduler.h"
+#include "driver/clients/scheduler.h"
 #include "tests/driver/awaited.h"
 
 namespace halyard::driver {

@@ -11,8 +11,8 @@
 #include <span>
 #include <string>
 
-#include "driver/lowest_version.h"
 #include "driver/model/expressible.h"
+#include "driver/ops/lowest_version.h"
 #include "hal/client/sendable.h"
 #include "harness/device/cases/canonical_model.h"
 #include "harness/device/cases/message_file.h"

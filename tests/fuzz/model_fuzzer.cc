@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
-#include "driver/lowest_version.h"
+#include "driver/device/device.h"
+#include "driver/ops/lowest_version.h"
 #include "tests/fuzz/cases.h"
 #include "tests/fuzz/finding.h"
 #include "tests/fuzz/processor_time.h"

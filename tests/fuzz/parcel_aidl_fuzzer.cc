@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/device_object.h"
 #include "hal/aidl/prepared_model_object.h"

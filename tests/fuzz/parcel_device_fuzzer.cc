@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "hal/hidl/service_objects.h"
 #include "hal/hidl/types.h"
 #include "tests/driver/sample_models.h"

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "driver/prepare/sha256.h"
 #include "engine/base/checksum.h"
 #include "engine/base/section_file.h"

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "tests/driver/model_builder.h"
 #include "tests/driver/sample_models.h"
 #include "tests/fuzz/choices.h"

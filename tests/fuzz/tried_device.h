@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 
 namespace halyard::fuzz {
 

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "engine/base/log.h"
 #include "hal/descriptors/client_lanes.h"
 #include "hal/descriptors/descriptor_kind.h"

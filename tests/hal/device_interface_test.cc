@@ -3,7 +3,7 @@
 // driver::IDevice: the same claims of the driver in this process and of a client over each version
 // of HIDL and AIDL, whose calls and callbacks travel as parcels.
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@
 #include <variant>
 #include <vector>
 
-#include "driver/local_device.h"
+#include "driver/device/local_device.h"
 #include "driver/model/extensions.h"
 #include "engine/base/log.h"
 #include "hal/aidl/client/connection.h"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "hal/hidl/hidl_object.h"
 #include "hal/hidl/types.h"
 #include "hal/memory/shared_memory.h"

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "tests/hal/loopback.h"
 #include "tests/hal/served_device.h"
 #include "tests/hal/time_limit.h"

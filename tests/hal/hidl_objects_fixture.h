@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "hal/memory/shared_memory.h"
 #include "tests/hal/hidl_client.h"
 #include "tests/hal/loopback.h"

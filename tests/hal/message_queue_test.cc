@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/account.h"
+#include "driver/clients/account.h"
 #include "engine/base/file_descriptor.h"
 #include "hal/hidl/client/own_queue.h"
 

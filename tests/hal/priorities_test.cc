@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "hal/aidl/client/connection.h"
 #include "hal/aidl/client/device.h"
 #include "hal/aidl/device_object.h"

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "hal/service/client_account.h"
 #include "tests/driver/awaited.h"
 #include "tests/hal/bystander.h"

@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "engine/base/file_descriptor.h"
 #include "hal/memory/guarded_mapping.h"
 #include "hal/memory/shared_memory.h"

@@ -34,7 +34,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "engine/backends/gpu/tuning_file.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"

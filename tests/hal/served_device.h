@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "engine/base/status.h"
 #include "hal/binder/object.h"
 #include "tests/hal/loopback.h"

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "driver/client.h"
+#include "driver/clients/client.h"
 #include "engine/base/file_descriptor.h"
 #include "hal/descriptors/descriptor_kind.h"
 #include "hal/hidl/hidl_memory.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "harness/device/runner/program.h"
 #include "tests/second_backend/distant_backend.h"

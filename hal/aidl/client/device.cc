@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "driver/model/expressible.h"
 #include "engine/base/log.h"
 #include "hal/aidl/aidl_object.h"

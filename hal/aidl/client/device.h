@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "hal/aidl/client/connection.h"
 
 namespace halyard::hal::aidl {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/types.h"
 #include "hal/client/sendable.h"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "hal/hidl/client/connection.h"
 
 namespace halyard::hal::hidl {

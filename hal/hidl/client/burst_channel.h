@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
 #include "hal/client/pending.h"

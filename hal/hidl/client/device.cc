@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "driver/model/expressible.h"
 #include "hal/client/answers.h"
 #include "hal/client/sendable.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "hal/client/answers.h"
 #include "hal/client/sendable.h"
 #include "hal/hidl/client/burst.h"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "hal/client/pending.h"
 #include "hal/hidl/client/burst_channel.h"
 #include "hal/hidl/client/remote_interface.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "engine/base/status.h"
 #include "harness/device/cases/messages.h"
 #include "harness/device/runner/target.h"

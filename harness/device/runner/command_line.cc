@@ -7,8 +7,8 @@
 #include <iterator>
 #include <vector>
 
-#include "driver/command_line.h"
-#include "driver/option_table.h"
+#include "driver/options/command_line.h"
+#include "driver/options/option_table.h"
 
 namespace halyard::runner {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "driver/options.h"
+#include "driver/options/options.h"
 #include "engine/base/status.h"
 #include "harness/device/runner/case_checks.h"
 #include "harness/device/runner/target.h"

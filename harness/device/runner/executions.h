@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "engine/base/status.h"
 #include "harness/device/cases/messages.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "driver/lowest_version.h"
+#include "driver/ops/lowest_version.h"
 #include "harness/device/cases/canonical_model.h"
 
 namespace halyard::runner {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/option_table.h"
+#include "driver/options/option_table.h"
 #include "engine/base/log.h"
 #include "engine/compile/backends.h"
 #include "hal/aidl/client/connection.h"

@@ -6,8 +6,8 @@
 
 #include <utility>
 
-#include "driver/error_status.h"
-#include "driver/local_device.h"
+#include "driver/device/local_device.h"
+#include "driver/model/error_status.h"
 #include "engine/base/log.h"
 #include "hal/aidl/client/connection.h"
 #include "hal/aidl/client/device.h"

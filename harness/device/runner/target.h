@@ -12,9 +12,9 @@
 #include <optional>
 #include <string>
 
-#include "driver/device.h"
-#include "driver/device_interface.h"
-#include "driver/options.h"
+#include "driver/device/device.h"
+#include "driver/device/device_interface.h"
+#include "driver/options/options.h"
 #include "engine/base/status.h"
 
 namespace halyard::runner {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 
 namespace halyard::vts {
 

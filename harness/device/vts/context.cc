@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "driver/model/expressible.h"
 #include "harness/device/cases/canonical_model.h"
 #include "harness/device/runner/case_run.h"

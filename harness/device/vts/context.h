@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "driver/model/model.h"
 #include "driver/model/request.h"
 #include "engine/base/status.h"

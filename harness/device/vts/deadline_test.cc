@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "harness/device/vts/context.h"
 #include "harness/device/vts/executor.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "harness/device/vts/context.h"
 #include "harness/device/vts/executor.h"
 #include "harness/device/vts/request_layout.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "harness/device/vts/check.h"
 #include "harness/device/vts/methods.h"
 

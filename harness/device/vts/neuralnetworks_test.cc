@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "harness/device/vts/context.h"
 
 namespace halyard::vts {

@@ -32,7 +32,7 @@ from halyard.runner.execution import Target
 from halyard.timing.machine import Peak
 from halyard.transport import hal_version
 
-# A driver writes no more traces than that; see driver/numbered_dump.h.
+# A driver writes no more traces than that; see driver/trace/numbered_dump.h.
 MOST_EXECUTIONS = 100
 
 

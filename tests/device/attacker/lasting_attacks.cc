@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "hal/aidl/client/device.h"
 #include "hal/hidl/burst_packets.h"
 #include "hal/hidl/client/device.h"

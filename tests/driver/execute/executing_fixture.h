@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "driver/backends.h"
-#include "driver/device_state.h"
+#include "driver/execute/device_state.h"
 #include "driver/execute/prepared_model.h"
+#include "driver/options/backends.h"
 #include "tests/driver/device_fixture.h"
 #include "tests/driver/model_builder.h"
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device_state.h"
+#include "driver/execute/device_state.h"
 #include "tests/driver/device_fixture.h"
 #include "tests/driver/execute/executing_fixture.h"
 #include "tests/driver/model_builder.h"

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "tests/driver/device_fixture.h"
 #include "tests/driver/model_builder.h"
 #include "tests/driver/twice_mapped_memory.h"

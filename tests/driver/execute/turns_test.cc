@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device_state.h"
+#include "driver/execute/device_state.h"
 #include "driver/prepare/compile.h"
 #include "tests/driver/awaited.h"
 #include "tests/driver/execute/executing_fixture.h"

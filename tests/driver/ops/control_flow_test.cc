@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/lowest_version.h"
+#include "driver/ops/lowest_version.h"
 #include "tests/driver/model_builder.h"
 
 namespace halyard::driver {

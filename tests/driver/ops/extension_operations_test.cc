@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "driver/model/extensions.h"
 #include "engine/base/half.h"
 #include "tests/driver/model_builder.h"

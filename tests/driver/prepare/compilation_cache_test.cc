@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "driver/backends.h"
-#include "driver/device.h"
+#include "driver/device/device.h"
+#include "driver/options/backends.h"
 #include "driver/prepare/cache_key.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/plan/backend.h"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "driver/ops/constants.h"
 #include "driver/ops/graph_builder.h"
 #include "engine/graph/verifier.h"

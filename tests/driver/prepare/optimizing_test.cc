@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "driver/execute/prepared_model.h"
 #include "driver/prepare/graph_dump.h"
 #include "engine/backends/ref/cpu_ref.h"

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "engine/base/checksum.h"
 #include "engine/base/section_file.h"
 #include "tests/driver/model_builder.h"

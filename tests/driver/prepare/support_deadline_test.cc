@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "driver/backends.h"
-#include "driver/device_state.h"
+#include "driver/execute/device_state.h"
+#include "driver/options/backends.h"
 #include "driver/prepare/support.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "tests/driver/model_builder.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/plan/backend.h"
 #include "harness/device/runner/target.h"

@@ -14,7 +14,7 @@
 #include <tuple>
 #include <vector>
 
-#include "driver/option_table.h"
+#include "driver/options/option_table.h"
 #include "hal/service_options.h"
 
 namespace halyard {

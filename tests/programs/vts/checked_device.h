@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "harness/device/cases/messages.h"
 #include "harness/device/vts/check.h"
 #include "tests/hal/loopback.h"

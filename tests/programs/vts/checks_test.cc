@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "driver/local_device.h"
+#include "driver/device/local_device.h"
 #include "engine/base/log.h"
 #include "harness/device/vts/context.h"
 #include "harness/device/vts/registry.h"

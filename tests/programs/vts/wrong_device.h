@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 
 namespace halyard::vts::testing {
 

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "driver/execute/prepared_model.h"
-#include "driver/lowest_version.h"
+#include "driver/ops/lowest_version.h"
 #include "harness/device/cases/canonical_model.h"
 #include "tests/validation/invariants/chains.h"
 #include "tests/validation/invariants/cuts.h"

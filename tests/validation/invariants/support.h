@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "engine/base/status.h"
 
 namespace halyard::validation {

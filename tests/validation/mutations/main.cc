@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
-#include "driver/device.h"
-#include "driver/device_interface.h"
-#include "driver/local_device.h"
-#include "driver/lowest_version.h"
+#include "driver/device/device.h"
+#include "driver/device/device_interface.h"
+#include "driver/device/local_device.h"
+#include "driver/ops/lowest_version.h"
 #include "harness/device/cases/canonical_model.h"
 #include "harness/device/vts/validation/judgement.h"
 #include "harness/device/vts/validation/mutant.h"

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "driver/device.h"
+#include "driver/device/device.h"
 #include "driver/execute/prepared_model.h"
 #include "engine/base/byte_format.h"
 #include "harness/device/cases/canonical_model.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "driver/model/model.h"
 #include "harness/device/vts/check.h"
 

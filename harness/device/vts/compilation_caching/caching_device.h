@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "harness/device/vts/compilation_caching/cache_folder.h"
 #include "harness/device/vts/compilation_caching/cached_models.h"
 #include "harness/device/vts/context.h"

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "driver/error_status.h"
+#include "driver/model/error_status.h"
 #include "hal/memory/shared_memory.h"
 #include "harness/device/vts/context.h"
 #include "harness/device/vts/memory_domain/blob_memory.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "driver/model/model.h"
 #include "driver/model/request.h"
 #include "harness/device/vts/check.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "driver/device_interface.h"
+#include "driver/device/device_interface.h"
 #include "driver/model/request.h"
 #include "harness/device/vts/validation/mutant.h"
 

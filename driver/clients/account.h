@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Account: what can run short, and how it is divided: of what a device has, each user may take a
+// part, and each process of a user a part of that. On Android every app is a user of its own.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "driver/options/options.h"
+#include "engine/base/budget.h"
+
+namespace halyard::driver {
+
+// What can run short, of a device, of a user's part or of a process's. Thread-safe.
+struct Account {
+    // Bytes of constants that are copied, of graphs, of arenas, of requests that wait.
+    std::shared_ptr<Budget> memory;
+    // Bytes on the devices of backends whose tensors live there: constants, arenas, what their
+    // executions keep. None where there is no such backend.
+    std::shared_ptr<Budget> deviceMemory;
+    // Mapped pools: bytes of address space, and how many mappings.
+    std::shared_ptr<Budget> addressSpace;
+    std::shared_ptr<Budget> mappings;
+    // Bytes of mapped memory, of no disk, that the device may touch. A page that is missing comes
+    // into being with the first look at it, whoever looks, and stays for as long as it is mapped.
+    std::shared_ptr<Budget> sharedMemory;
+    // Open descriptors that outlive the call they came with.
+    std::shared_ptr<Budget> descriptors;
+    // Prepared models, those that are being prepared among them.
+    std::shared_ptr<Budget> models;
+    // Work that waits for its turn or runs, on threads of the device.
+    std::shared_ptr<Budget> tasks;
+    // Bursts, each of which has a thread of its own.
+    std::shared_ptr<Budget> bursts;
+    // Processes with an account; of a process, one.
+    std::shared_ptr<Budget> processes;
+};
+
+// So many users have their minimum of everything, whatever the others take.
+inline constexpr size_t kUsersWithMinimum = 16;
+
+// How a device's number of something is divided. The minimums of kUsersWithMinimum users are its
+// reserve.
+struct Division {
+    size_t device = 0;
+    size_t user = 0;     // at most
+    size_t process = 0;  // at most, of its user's
+    size_t minimum = 0;  // of a user
+};
+
+struct AccountLimits {
+    Division memory;
+    Division deviceMemory;
+    Division addressSpace;
+    Division mappings;
+    Division sharedMemory;
+    Division descriptors;
+    Division models;
+    Division tasks;
+    Division bursts;
+    Division processes;
+};
+
+// `deviceMemory`: what the backends' devices have, in bytes; no more is given away than that.
+AccountLimits accountLimits(const Options& options, size_t deviceMemory);
+
+// `reclaim` makes room in memory, and in that of devices.
+Account accountOfDevice(const AccountLimits& limits, std::function<void()> reclaim);
+Account accountOfUser(const Account& device, const AccountLimits& limits,
+                      std::function<void()> reclaim);
+Account accountOfProcess(const Account& user, const AccountLimits& limits,
+                         std::function<void()> reclaim);
+
+}  // namespace halyard::driver
