@@ -5,9 +5,7 @@
 
 #include "driver/ops/extension_operations.h"
 
-#include <algorithm>
 #include <array>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -133,15 +131,6 @@ std::span<const OperationDefinition> extensionOperations() {
              .rows = rows(),
              .lower = lowerGelu}};
     return *table;
-}
-
-const OperationDefinition* findOperation(const Model& model, OperationType type) {
-    const std::optional<OperationType> code = tabled(model, type);
-    if (!code.has_value()) {
-        return nullptr;
-    }
-    const auto own = std::ranges::find(extensionOperations(), *code, &OperationDefinition::type);
-    return own != extensionOperations().end() ? &*own : findOperation(*code);
 }
 
 }  // namespace halyard::driver

@@ -7,14 +7,10 @@
 
 #include <span>
 
-#include "driver/model/model.h"
 #include "driver/ops/operation.h"
 
 namespace halyard::driver {
 
 std::span<const OperationDefinition> extensionOperations();
-
-// The definition of a model's operation, be it NNAPI's or Halyard's own; null: none.
-const OperationDefinition* findOperation(const Model& model, OperationType type);
 
 }  // namespace halyard::driver

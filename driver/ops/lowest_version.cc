@@ -3,7 +3,7 @@
 #include "driver/ops/lowest_version.h"
 
 #include "driver/model/validate.h"
-#include "driver/ops/operation.h"
+#include "driver/ops/operation_table.h"
 
 namespace halyard::driver {
 

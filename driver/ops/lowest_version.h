@@ -9,7 +9,7 @@
 namespace halyard::driver {
 
 // Whether the model is valid in that version: its structure (validate.h) and its operations
-// (operation.h). INVALID_ARGUMENT names the operation or the operand, and the rule.
+// (operation_table.h). INVALID_ARGUMENT names the operation or the operand, and the rule.
 // `verdicts`: null, or where every operation of the main subgraph that is to blame is added; none
 // is where the model is invalid as a whole. The failure is the first one all the same.
 Status validateForVersion(const Model& model, HalVersion version, Verdicts* verdicts = nullptr);

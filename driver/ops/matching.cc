@@ -11,7 +11,7 @@
 
 #include "driver/model/extensions.h"
 #include "driver/model/verdicts.h"
-#include "driver/ops/operation_view.h"
+#include "driver/ops/operand_view.h"
 
 namespace halyard::driver {
 namespace {

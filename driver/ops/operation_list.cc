@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "driver/model/extensions.h"
-#include "driver/ops/operation.h"
+#include "driver/ops/operation_table.h"
 
 namespace halyard::driver {
 namespace {

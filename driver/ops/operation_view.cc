@@ -63,16 +63,6 @@ std::span<const OperandView> find(std::span<const OperandView> views, const Oper
 
 }  // namespace
 
-std::string OperandView::name() const {
-    if (form == nullptr) {
-        return "an omitted operand";
-    }
-    std::string text = (form->repeats ? "one of the " : "the ") + std::string(form->name);
-    std::ranges::replace(text, '_', ' ');
-    return text + " (" + (isOutput ? "output " : "input ") + std::to_string(position) +
-           ", operand " + std::to_string(index) + ")";
-}
-
 Result<OperationView> OperationView::make(const Model& model, const Subgraph& subgraph,
                                           const Operation& operation,
                                           const OperationDefinition& definition,

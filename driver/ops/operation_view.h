@@ -4,30 +4,17 @@
 
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "driver/model/model.h"
+#include "driver/ops/operand_view.h"
 #include "driver/ops/operation.h"
 #include "engine/base/status.h"
 
 namespace halyard::driver {
-
-// One operand as the rules of an operation see it.
-struct OperandView {
-    const Operand* operand = nullptr;
-    uint32_t index = 0;                 // in the subgraph
-    const OperandForm* form = nullptr;  // null: the operation's form has none of this name
-    bool isOutput = false;
-    size_t position = 0;  // among the operation's inputs or outputs
-
-    bool omitted() const { return operand->lifetime == OperandLifeTime::NO_VALUE; }
-    // "the stride width (input 4, operand 14)": what messages call it.
-    std::string name() const;
-};
 
 // Its accessors take names of operands. One that no form of the operation has is a defect of ours:
 // it is remembered, and answered as if it were omitted.

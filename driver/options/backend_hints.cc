@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "driver/ops/operation.h"
+#include "driver/ops/operation_table.h"
 #include "driver/options/text_lines.h"
 
 namespace halyard::driver {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "driver/ops/graph_builder.h"
+#include "driver/ops/model_lowering.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/verifier.h"
 #include "engine/plan/program.h"

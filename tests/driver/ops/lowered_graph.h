@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "driver/ops/graph_builder.h"
+#include "driver/ops/model_lowering.h"
 #include "engine/base/half.h"
 #include "engine/graph/graph.h"
 #include "tests/driver/model_builder.h"

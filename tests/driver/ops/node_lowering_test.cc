@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "driver/ops/operation.h"
+#include "driver/ops/operation_table.h"
 #include "tests/driver/form_types.h"
 #include "tests/driver/ops/lowered_graph.h"
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "driver/ops/operation.h"
+#include "driver/ops/operation_table.h"
 
 namespace halyard::driver {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/ops/operation.h"
+#include "driver/ops/operation_table.h"
 #include "tests/driver/device_fixture.h"
 #include "tests/driver/ops/lowered_graph.h"
 

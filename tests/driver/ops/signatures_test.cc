@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "driver/ops/operation.h"
+#include "driver/ops/operation_table.h"
 #include "driver/ops/operation_view.h"
 #include "engine/base/half.h"
 #include "tests/driver/device_fixture.h"

@@ -16,7 +16,7 @@
 
 #include "driver/device/device.h"
 #include "driver/ops/constants.h"
-#include "driver/ops/graph_builder.h"
+#include "driver/ops/model_lowering.h"
 #include "engine/graph/verifier.h"
 #include "tests/driver/awaited.h"
 #include "tests/driver/device_fixture.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/ops/operation.h"
+#include "driver/ops/operation_table.h"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -83,6 +84,15 @@ const OperationDefinition* findOperation(OperationType type) {
     const std::vector<OperationDefinition>& table = operationTable();
     const auto found = std::ranges::lower_bound(table, type, {}, &OperationDefinition::type);
     return found != table.end() && found->type == type ? &*found : nullptr;
+}
+
+const OperationDefinition* findOperation(const Model& model, OperationType type) {
+    const std::optional<OperationType> code = tabled(model, type);
+    if (!code.has_value()) {
+        return nullptr;
+    }
+    const auto own = std::ranges::find(extensionOperations(), *code, &OperationDefinition::type);
+    return own != extensionOperations().end() ? &*own : findOperation(*code);
 }
 
 std::span<const OperationDefinition> allOperations() {
