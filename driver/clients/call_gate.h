@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "driver/options/call_limits.h"
 #include "engine/base/status.h"
 
 namespace halyard::driver {
@@ -18,13 +19,7 @@ namespace halyard::driver {
 // Thread-safe.
 class CallGate {
   public:
-    struct Limits {
-        size_t perClient = 0;
-        size_t perGroup = 0;
-        // All together: so many beyond the first of each group, and so many in any case.
-        size_t shared = 0;
-        size_t most = 0;
-    };
+    using Limits = CallLimits;
     // What the clients of one user have of it.
     class Group;
     // What one client has of it.

@@ -2,12 +2,21 @@
 
 #pragma once
 
+#include <cstdint>
+
 #include "driver/clients/client.h"
-#include "driver/execute/device_state.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/long_work.h"
+#include "engine/base/recent_use.h"
 
 namespace halyard::driver {
+
+// The processors of a device, as its clients have used them.
+struct ProcessorUse {
+    // Whether work that takes long gives way to others.
+    const bool longWorkGivesWay;
+    RecentUse byUid = {};
+};
 
 // What a device computes for a client, on the thread that makes this and ends it: it gives way
 // where it takes long, and at once where the client's user has lately taken much of the processors.
@@ -15,15 +24,17 @@ namespace halyard::driver {
 // before.
 class ChargedWork {
   public:
-    // Both outlive it, as does the further condition.
-    ChargedWork(DeviceState& device, const Client& client, const StopCondition* condition = nullptr)
-        : mDevice(device),
+    // `processors` and the further condition outlive it.
+    ChargedWork(ProcessorUse& processors, const Client& client,
+                const StopCondition* condition = nullptr)
+        : mProcessors(processors),
           mUid(client.process().uid),
-          mWork(device.longWorkGivesWay, condition,
-                device.longWorkGivesWay && device.use.isMuch(mUid, RecentUse::Clock::now())) {}
+          mWork(processors.longWorkGivesWay, condition,
+                processors.longWorkGivesWay &&
+                        processors.byUid.isMuch(mUid, RecentUse::Clock::now())) {}
     ~ChargedWork() {
-        if (mDevice.longWorkGivesWay) {
-            mDevice.use.add(mUid, mWork.taken(), RecentUse::Clock::now());
+        if (mProcessors.longWorkGivesWay) {
+            mProcessors.byUid.add(mUid, mWork.taken(), RecentUse::Clock::now());
         }
     }
     ChargedWork(const ChargedWork&) = delete;
@@ -32,7 +43,7 @@ class ChargedWork {
     const StopCondition* condition() const { return &mWork; }
 
   private:
-    DeviceState& mDevice;
+    ProcessorUse& mProcessors;
     const uint32_t mUid;
     const LongWork mWork;
 };

@@ -41,7 +41,7 @@ void Client::keepWitness(std::shared_ptr<void> witness) {
     std::swap(mWitness, witness);  // one that is not needed goes outside the lock
 }
 
-Clients::Clients(Account device, const AccountLimits& limits, std::shared_ptr<IdleExecutions> idle,
+Clients::Clients(Account device, const AccountLimits& limits, std::shared_ptr<IdleMemory> idle,
                  const Shared& shared)
     : mDevice(std::move(device)),
       mLimits(limits),

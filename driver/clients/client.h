@@ -22,9 +22,9 @@
 #include "driver/clients/account.h"
 #include "driver/clients/call_gate.h"
 #include "driver/clients/fence_watch.h"
+#include "driver/clients/idle_memory.h"
 #include "driver/clients/precedence.h"
 #include "driver/clients/scheduler.h"
-#include "driver/execute/idle_executions.h"
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
@@ -85,9 +85,15 @@ class Client {
         Reservation memory;
     };
 
+    // What a prepared model takes of the account, beyond what its program does.
+    struct Holdings {
+        Reservation place;  // among the client's models
+        Reservation memory;
+    };
+
     // `place`: among the processes that have an account.
     Client(ProcessId process, AccountNumber number, std::shared_ptr<User> user, Account account,
-           Reservation place, std::shared_ptr<IdleExecutions> idle, Shares shares)
+           Reservation place, std::shared_ptr<IdleMemory> idle, Shares shares)
         : mProcess(process),
           mNumber(number),
           mUser(std::move(user)),
@@ -129,7 +135,7 @@ class Client {
     const std::shared_ptr<User> mUser;
     const Account mAccount;
     const Reservation mPlace;
-    const std::shared_ptr<IdleExecutions> mIdle;
+    const std::shared_ptr<IdleMemory> mIdle;
     const Shares mShares;
     std::atomic<bool> mEnded = false;
     mutable std::mutex mMutex;
@@ -146,7 +152,7 @@ class Clients {
         FenceWatch& fences;
         CallGate& calls;
     };
-    Clients(Account device, const AccountLimits& limits, std::shared_ptr<IdleExecutions> idle,
+    Clients(Account device, const AccountLimits& limits, std::shared_ptr<IdleMemory> idle,
             const Shared& shared);
 
     // The account of that process: the one that is open, unless its process has died, or a new one.
@@ -167,7 +173,7 @@ class Clients {
 
     const Account mDevice;
     const AccountLimits mLimits;
-    const std::shared_ptr<IdleExecutions> mIdle;
+    const std::shared_ptr<IdleMemory> mIdle;
     const Shared mShared;
     AccountNumber mLastNumber = 0;
     const std::shared_ptr<Client> mOwn;

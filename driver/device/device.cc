@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -22,26 +20,14 @@
 #include "driver/options/backends.h"
 #include "driver/options/capabilities_file.h"
 #include "driver/prepare/compilation_cache.h"
-#include "driver/prepare/saved_model.h"
+#include "driver/prepare/load_model.h"
 #include "driver/prepare/support.h"
-#include "engine/base/checked_math.h"
 #include "engine/base/heap.h"
 #include "engine/base/log.h"
 #include "engine/base/version.h"
 
 namespace halyard::driver {
 namespace {
-
-// Requests that run at the same time; each splits its work over the thread pool in turn.
-constexpr size_t kExecutingSlots = 4;
-constexpr size_t kPreparingSlots = 2;
-
-// Beyond the shared slots, clients that have nothing running get slots of their own. Half of all
-// are for users of whom nothing runs, so that as many users get theirs whatever the others do.
-constexpr Scheduler::Limits slots(size_t shared) {
-    constexpr size_t kMost = 2 * kUsersWithMinimum;
-    return {.shared = shared, .group = 8, .newClients = kMost / 2, .newGroups = kMost};
-}
 
 constexpr size_t kMaxThreads = 64;
 
@@ -134,43 +120,7 @@ std::string describe(const User& user) {
            std::to_string(user.account().processes->reserved()) + describeHoldings(user);
 }
 
-// In bytes, of all that the backends' tensors may live in.
-size_t deviceMemoryOf(const engine::BackendList& backends) {
-    std::set<const engine::DeviceMemory*> memories;
-    size_t bytes = 0;
-    for (const engine::Backend* backend : backends) {
-        const engine::DeviceMemory* memory = backend->memory();
-        if (memory != nullptr && memories.insert(memory).second) {
-            bytes = checkedAdd(bytes, memory->capacity())
-                            .value_or(std::numeric_limits<size_t>::max() / 8);
-        }
-    }
-    return std::min(bytes, std::numeric_limits<size_t>::max() / 8);
-}
-
 }  // namespace
-
-DeviceState::DeviceState(Options deviceOptions,
-                         std::vector<std::unique_ptr<const engine::Backend>> deviceBackends,
-                         PlacementPolicy devicePlacement,
-                         std::unique_ptr<const TraceMarker> traceMarker,
-                         std::shared_ptr<const CacheKey> deviceKey)
-    : options(std::move(deviceOptions)),
-      backends(std::move(deviceBackends)),
-      backendList(engine::listOf(backends)),
-      placement(std::move(devicePlacement)),
-      marker(std::move(traceMarker)),
-      cacheKey(std::move(deviceKey)),
-      threads(std::make_shared<ThreadPool>(options.threads, LateWorkers())),
-      idle(std::make_shared<IdleExecutions>()),
-      longWorkGivesWay(options.longWorkGivesWay && threadsMayGiveWay()),
-      account(accountOfDevice(accountLimits(options, deviceMemoryOf(backendList)),
-                              [kept = idle] { kept->dropAll(); })),
-      calls(options.calls),
-      preparing(slots(kPreparingSlots)),
-      executing(slots(kExecutingSlots)),
-      clients(account, accountLimits(options, deviceMemoryOf(backendList)), idle,
-              {.preparing = preparing, .executing = executing, .fences = fences, .calls = calls}) {}
 
 Device::Device(std::shared_ptr<DeviceState> state, Capabilities capabilities)
     : mState(std::move(state)), mCapabilities(std::move(capabilities)) {}
@@ -255,7 +205,7 @@ Result<std::vector<bool>> Device::supportedOperations(const Model& model, HalVer
     HALYARD_ASSIGN_OR_RETURN(const Scheduler::Slot slot,
                              asker.shares().preparing->enter(Priority::MEDIUM, std::nullopt));
     const TimeLimit limit = mState->timeLimit(std::nullopt);
-    const ChargedWork work(*mState, asker);
+    const ChargedWork work(mState->processors, asker);
     Result<std::vector<bool>> supported = driver::supportedOperations(
             *mState, asker, model, std::move(pools),
             Checkpoint(limit.deadline(), &asker.ended()).unless(work.condition()), verdicts);

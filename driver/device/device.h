@@ -103,7 +103,7 @@ class Device {
     Status prepareFromCacheAsync(const PrepareOptions& options, PrepareCallback callback) const;
 
     // From a file that PreparedModel::save() wrote, on the calling thread; fails as loadModel()
-    // (prepare/saved_model.h) does.
+    // (prepare/load_model.h) does.
     Result<std::shared_ptr<PreparedModel>> load(const Memory& file,
                                                 const PrepareOptions& options) const;
 

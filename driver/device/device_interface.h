@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/execute/prepared_model.h"
+#include "driver/execute/execution_result.h"
 #include "driver/model/capabilities.h"
 #include "driver/model/model.h"
 #include "driver/model/request.h"

@@ -10,6 +10,7 @@
 
 #include "driver/clients/account.h"
 #include "driver/clients/call_gate.h"
+#include "driver/clients/charged_work.h"
 #include "driver/clients/client.h"
 #include "driver/clients/fence_watch.h"
 #include "driver/clients/scheduler.h"
@@ -18,17 +19,17 @@
 #include "driver/execute/managed_buffer.h"
 #include "driver/options/options.h"
 #include "driver/options/placement_policy.h"
-#include "driver/prepare/cache_key.h"
 #include "driver/trace/trace_marker.h"
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/heap.h"
-#include "engine/base/recent_use.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/program.h"
 
 namespace halyard::driver {
+
+class CacheKey;  // prepare/cache_key.h
 
 // What a device shares with the models it has prepared; lives as long as the last of them.
 // Immutable but for the counters and the thread-safe members.
@@ -47,9 +48,8 @@ struct DeviceState {
     const std::shared_ptr<const CacheKey> cacheKey;   // null: there is none
     const std::shared_ptr<ThreadPool> threads;
     const std::shared_ptr<IdleExecutions> idle;
-    const bool longWorkGivesWay;
-    // Of the processors, by uid, for executing and preparing.
-    RecentUse use;
+    // For executing and preparing.
+    ProcessorUse processors;
     // For all clients together. Where memory runs short, `idle` makes room.
     const Account account;
     std::atomic<uint64_t> requests = 0;    // executed so far; numbers the dumps

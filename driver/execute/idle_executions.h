@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "driver/clients/idle_memory.h"
 #include "driver/execute/request_binding.h"
 #include "driver/model/validate_request.h"
 #include "engine/plan/program.h"
@@ -30,11 +31,8 @@ struct ReusedExecution {
     engine::ExecutionReport report;
 };
 
-// Never used again, unlike the number of a process.
-using AccountNumber = uint64_t;
-
 // Thread-safe.
-class IdleExecutions {
+class IdleExecutions final : public IdleMemory {
   public:
     // Whose account a program's executions are charged to.
     struct Owner {
@@ -49,8 +47,8 @@ class IdleExecutions {
                   std::unique_ptr<ReusedExecution> execution);
     // Ends those of one program. To be called before it ends; it gets no more.
     void drop(const engine::Program& program);
-    void dropAllOf(AccountNumber account);
-    void dropAllOfUser(uint32_t uid);
+    void dropAllOf(AccountNumber account) override;
+    void dropAllOfUser(uint32_t uid) override;
     void dropAll();
 
   private:

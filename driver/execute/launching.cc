@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "driver/execute/prepared_model.h"
 #include "driver/execute/prepared_model_state.h"
 #include "driver/model/error_status.h"
 #include "driver/model/footprint.h"
@@ -64,7 +65,7 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         ExecuteOptions options;
         Client::Admission admission;
         Reservation fences;
-        State::Start start;
+        PreparedModelState::Start start;
     };
     Result<Reservation> fences =
             Reservation::create(mState->client->account().descriptors, options.waitFor.size());
@@ -74,9 +75,9 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
         return failure.status;
     }
     request.pools.clear();  // what is used of them is
-    const auto launch = std::make_shared<Launch>(
-            Launch{std::move(callback), std::move(request), std::move(shapes), std::move(pools),
-                   options, std::move(admission).value(), std::move(*fences), State::Start(start)});
+    const auto launch = std::make_shared<Launch>(Launch{
+            std::move(callback), std::move(request), std::move(shapes), std::move(pools), options,
+            std::move(admission).value(), std::move(*fences), PreparedModelState::Start(start)});
     launch->options.hints = {};
     const auto work = [launch, self = shared_from_this()](const Status& turn) {
         ExecutionResult result;

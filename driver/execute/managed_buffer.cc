@@ -8,7 +8,6 @@
 #include <string_view>
 #include <variant>
 
-#include "driver/execute/prepared_model.h"
 #include "driver/model/versions.h"
 #include "engine/plan/backend.h"
 

@@ -22,15 +22,29 @@
 #include "driver/model/memory.h"
 #include "driver/model/pools.h"
 #include "driver/model/request.h"
+#include "driver/model/validate_request.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/status.h"
 #include "engine/graph/tensor.h"
 
 namespace halyard::driver {
 
-class PreparedModel;
-
 class BufferTable;
+
+// A prepared model as a buffer that is allocated for it knows it. Thread-safe.
+class BindableModel {
+  public:
+    BindableModel() = default;
+    virtual ~BindableModel() = default;
+    BindableModel(const BindableModel&) = delete;
+    BindableModel& operator=(const BindableModel&) = delete;
+
+    // Of all models of the device, never used again.
+    virtual uint64_t number() const = 0;
+    // The operands that cross it, in order.
+    virtual const ModelBoundary& boundary() const = 0;
+    virtual const std::shared_ptr<Client>& client() const = 0;
+};
 
 // Thread-safe. Its elements are not locked: executions that write to a buffer while others read it
 // give whatever was there. Goes with the last reference; then its token means nothing any more.
@@ -39,7 +53,7 @@ class ManagedBuffer {
     // What a buffer is for: the inputs and outputs of prepared models that it may be bound to.
     struct Description {
         struct Role {
-            std::shared_ptr<const PreparedModel> model;
+            std::shared_ptr<const BindableModel> model;
             uint32_t index = 0;
             float frequency = 1.0F;  // how likely it is bound to it; in (0, 1]
         };

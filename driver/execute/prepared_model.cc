@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "driver/execute/prepared_model_state.h"
+#include "driver/execute/saved_model.h"
 #include "driver/model/pools.h"
-#include "driver/prepare/saved_model.h"
 #include "engine/base/section_file.h"
 
 namespace halyard::driver {
@@ -38,7 +38,7 @@ std::string listOf(const std::vector<uint32_t>& operations) {
 PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, std::shared_ptr<Client> client,
                              Holdings holdings, ModelBoundary boundary, PoolUses pools,
                              std::shared_ptr<const engine::Program> program, Priority priority)
-    : mState(std::make_unique<State>()) {
+    : mState(std::make_unique<PreparedModelState>()) {
     mState->device = std::move(device);
     mState->client = std::move(client);
     mState->holdings = std::move(holdings);

@@ -4,12 +4,12 @@
 
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "driver/clients/client.h"
+#include "driver/execute/execution_result.h"
+#include "driver/execute/managed_buffer.h"
 #include "driver/model/call_options.h"
 #include "driver/model/model.h"
 #include "driver/model/pools.h"
@@ -23,27 +23,13 @@
 namespace halyard::driver {
 
 struct DeviceState;
-
-// What an execution tells the client. `outputShapes` is empty unless the status is OK or
-// OUTPUT_TOO_SMALL; `timing` is known only when asked for and OK.
-struct ExecutionResult {
-    Status status;
-    std::vector<OutputShape> outputShapes;
-    Timing timing;
-    // The same from when the last fence that it waited for had happened.
-    Timing timingFenced = {};
-};
-
-using ExecuteCallback = std::function<void(const ExecutionResult&)>;
+struct PreparedModelState;
 
 // Thread-safe. Made by Device; `shared_from_this` keeps it alive while executions are queued.
-class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
+class PreparedModel final : public BindableModel,
+                            public std::enable_shared_from_this<PreparedModel> {
   public:
-    // What the model takes of its client's account, beyond what the program does.
-    struct Holdings {
-        Reservation place;  // among the client's models
-        Reservation memory;
-    };
+    using Holdings = Client::Holdings;
 
     // `client`: whom the model and its executions belong to, whoever asks for them; they end with
     // it. `boundary`: the main subgraph's inputs and outputs, in the order of the program's.
@@ -52,9 +38,7 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     PreparedModel(std::shared_ptr<DeviceState> device, std::shared_ptr<Client> client,
                   Holdings holdings, ModelBoundary boundary, PoolUses pools,
                   std::shared_ptr<const engine::Program> program, Priority priority);
-    ~PreparedModel();
-    PreparedModel(const PreparedModel&) = delete;
-    PreparedModel& operator=(const PreparedModel&) = delete;
+    ~PreparedModel() override;
 
     // On the calling thread, once it has a slot; an invalid request does not wait. `version`
     // decides which requests are valid (unspecified output dimensions from 1.2, tokens from 1.3).
@@ -89,13 +73,11 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     SectionWriter saved(engine::SavedBlobs blobs) const;
     Status write(const SectionWriter& saved, ByteSink& sink) const;
 
-    // Of all models of the device, never used again.
-    uint64_t number() const;
-    // The operands that cross it, in order.
-    const ModelBoundary& boundary() const;
+    uint64_t number() const override;
+    const ModelBoundary& boundary() const override;
     const engine::Program& program() const;
     Priority priority() const;
-    const std::shared_ptr<Client>& client() const;
+    const std::shared_ptr<Client>& client() const override;
 
     // Memory and placement as text lines of TAB-separated fields:
     //   constant_bytes <n>
@@ -111,8 +93,7 @@ class PreparedModel : public std::enable_shared_from_this<PreparedModel> {
     std::string report() const;
 
   private:
-    struct State;
-    std::unique_ptr<State> mState;
+    std::unique_ptr<PreparedModelState> mState;
 };
 
 }  // namespace halyard::driver

@@ -14,9 +14,15 @@
 #include <span>
 #include <string_view>
 
+#include "driver/clients/client.h"
 #include "driver/execute/device_state.h"
-#include "driver/execute/prepared_model.h"
+#include "driver/execute/execution_result.h"
 #include "driver/execute/request_binding.h"
+#include "driver/model/call_options.h"
+#include "driver/model/pools.h"
+#include "driver/model/request.h"
+#include "driver/model/validate_request.h"
+#include "engine/plan/program.h"
 
 namespace halyard::driver {
 
@@ -26,7 +32,7 @@ bool isTooLate(const ExecuteOptions& options);
 // The deadline, or so long from now on where that is earlier.
 Deadline earlier(const Deadline& deadline, const Duration& duration);
 
-struct PreparedModel::State {
+struct PreparedModelState {
     // When a request was received, and when the last fence that it waited for had happened.
     struct Start {
         std::chrono::steady_clock::time_point received;
@@ -37,7 +43,7 @@ struct PreparedModel::State {
 
     std::shared_ptr<DeviceState> device;  // outlives the program, whose backends it holds
     std::shared_ptr<Client> client;
-    Holdings holdings;
+    Client::Holdings holdings;
     ModelBoundary boundary;
     PoolUses pools;
     std::shared_ptr<const engine::Program> program;

@@ -58,8 +58,8 @@ Deadline earlier(const Deadline& deadline, const Duration& duration) {
 }
 
 template <typename Binding>
-void PreparedModel::State::dump(uint64_t number, std::string_view role,
-                                std::span<const Binding> bindings) const {
+void PreparedModelState::dump(uint64_t number, std::string_view role,
+                              std::span<const Binding> bindings) const {
     if (device->options.dumpDirectory.empty()) {
         return;
     }
@@ -69,20 +69,20 @@ void PreparedModel::State::dump(uint64_t number, std::string_view role,
     }
 }
 
-void PreparedModel::State::giveBack(std::unique_ptr<ReusedExecution> reused) const {
+void PreparedModelState::giveBack(std::unique_ptr<ReusedExecution> reused) const {
     device->idle->giveBack(*program, {.account = client->number(), .uid = client->process().uid},
                            std::move(reused));
 }
 
-Status PreparedModel::State::admit(const Request& request, HalVersion version,
-                                   RequestPools& requestPools) {
+Status PreparedModelState::admit(const Request& request, HalVersion version,
+                                 RequestPools& requestPools) {
     std::unique_ptr<ReusedExecution> reused = device->idle->take(*program);
     Status valid = resolveRequest(request, boundary, version, reused->shapes);
     giveBack(std::move(reused));
     return valid.ok() ? use(request, requestPools) : valid;
 }
 
-Status PreparedModel::State::use(const Request& request, RequestPools& requestPools) const {
+Status PreparedModelState::use(const Request& request, RequestPools& requestPools) const {
     HALYARD_RETURN_IF_ERROR(usePools(request, &client->account(), requestPools));
     const Status buffers = device->buffers->use(request, *client, modelNumber, requestPools);
     if (!buffers.ok()) {
@@ -91,8 +91,8 @@ Status PreparedModel::State::use(const Request& request, RequestPools& requestPo
     return buffers;
 }
 
-Status PreparedModel::State::await(Fences waitFor, const Deadline& deadline,
-                                   FenceWatch::Share::Then then) const {
+Status PreparedModelState::await(Fences waitFor, const Deadline& deadline,
+                                 FenceWatch::Share::Then then) const {
     const std::shared_ptr<FenceWatch::Share>& fences = client->shares().fences;
     HALYARD_RETURN_IF_ERROR(fences->await(std::move(waitFor), deadline, std::move(then)));
     // A client that has died meanwhile refuses what waited before.
@@ -102,9 +102,9 @@ Status PreparedModel::State::await(Fences waitFor, const Deadline& deadline,
     return {};
 }
 
-void PreparedModel::State::serve(const Request& request, HalVersion version,
-                                 const ExecuteOptions& options, Clock::time_point start,
-                                 const RequestPools* admitted, ExecutionResult& result) {
+void PreparedModelState::serve(const Request& request, HalVersion version,
+                               const ExecuteOptions& options, Clock::time_point start,
+                               const RequestPools* admitted, ExecutionResult& result) {
     std::unique_ptr<ReusedExecution> reused = device->idle->take(*program);
     result.status = resolveRequest(request, boundary, version, reused->shapes);
     if (result.status.ok() && hasPassed(options.deadline)) {
@@ -121,9 +121,9 @@ void PreparedModel::State::serve(const Request& request, HalVersion version,
     finish(std::move(reused), result);
 }
 
-Status PreparedModel::State::serveInTurn(const Request& request, HalVersion version,
-                                         const ExecuteOptions& options, Clock::time_point start,
-                                         ExecutionResult& result) {
+Status PreparedModelState::serveInTurn(const Request& request, HalVersion version,
+                                       const ExecuteOptions& options, Clock::time_point start,
+                                       ExecutionResult& result) {
     noteIgnored(options.hints, "execute");
     if (!options.waitFor.empty()) {
         return unsupported("no thread is held while fences are waited for");
@@ -146,10 +146,10 @@ Status PreparedModel::State::serveInTurn(const Request& request, HalVersion vers
     return {};
 }
 
-void PreparedModel::State::serveResolved(const Request& request, const RequestShapes& shapes,
-                                         const RequestPools& requestPools,
-                                         const ExecuteOptions& options, const Start& start,
-                                         ExecutionResult& result) {
+void PreparedModelState::serveResolved(const Request& request, const RequestShapes& shapes,
+                                       const RequestPools& requestPools,
+                                       const ExecuteOptions& options, const Start& start,
+                                       ExecutionResult& result) {
     if (hasPassed(options.deadline)) {
         result.status = deadlinePassed();
         return;
@@ -159,8 +159,7 @@ void PreparedModel::State::serveResolved(const Request& request, const RequestSh
     finish(std::move(reused), result);
 }
 
-void PreparedModel::State::finish(std::unique_ptr<ReusedExecution> reused,
-                                  ExecutionResult& result) {
+void PreparedModelState::finish(std::unique_ptr<ReusedExecution> reused, ExecutionResult& result) {
     reused->pools.release();
     giveBack(std::move(reused));
     if (!result.status.ok() && result.status.code() != StatusCode::OUTPUT_TOO_SMALL) {
@@ -168,10 +167,9 @@ void PreparedModel::State::finish(std::unique_ptr<ReusedExecution> reused,
     }
 }
 
-void PreparedModel::State::run(const Request& request, const RequestShapes& shapes,
-                               const RequestPools& requestPools, const ExecuteOptions& options,
-                               const Start& start, ReusedExecution& reused,
-                               ExecutionResult& result) {
+void PreparedModelState::run(const Request& request, const RequestShapes& shapes,
+                             const RequestPools& requestPools, const ExecuteOptions& options,
+                             const Start& start, ReusedExecution& reused, ExecutionResult& result) {
     RequestTrace trace(*device, options.trace);
     trace.enter(TracePhase::INPUTS_AND_OUTPUTS, "bind");
     result.status = bindRequest(request, shapes, requestPools.bound, reused.binding);
@@ -186,7 +184,7 @@ void PreparedModel::State::run(const Request& request, const RequestShapes& shap
     runOptions.deadline = limit.deadline();
     runOptions.cancelled = &client->ended();
     const Precedence::Turn turn(client->precedence(), priority);
-    const ChargedWork work(*device, *client, &turn);
+    const ChargedWork work(device->processors, *client, &turn);
     runOptions.stop = work.condition();
     trace.leave();
     runOptions.trace = trace.sink();
@@ -214,8 +212,8 @@ void PreparedModel::State::run(const Request& request, const RequestShapes& shap
     }
 }
 
-Status PreparedModel::State::execute(ReusedExecution& reused,
-                                     const engine::RunOptions& options) const {
+Status PreparedModelState::execute(ReusedExecution& reused,
+                                   const engine::RunOptions& options) const {
     if (!reused.execution.has_value()) {
         const Checkpoint checkpoint(options.deadline, options.cancelled);
         Result<engine::Execution> made =
@@ -229,7 +227,7 @@ Status PreparedModel::State::execute(ReusedExecution& reused,
                                  &reused.report);
 }
 
-Status PreparedModel::State::checkPoolsIntact(const RequestPools& requestPools) const {
+Status PreparedModelState::checkPoolsIntact(const RequestPools& requestPools) const {
     for (size_t i = 0; i < pools.size(); ++i) {
         HALYARD_RETURN_IF_ERROR(checkIntact(pools[i], "model", i));
     }

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "driver/clients/call_gate.h"
 #include "driver/model/codes.h"
+#include "driver/options/call_limits.h"
 #include "engine/base/status.h"
 #include "engine/passes/optimize.h"
 
@@ -70,10 +70,10 @@ struct Options {
     bool longWorkGivesWay = false;
     // How many calls at once may hold the thread they come on: of one client, of one user's, and of
     // all. A service sets them below the number of its threads.
-    CallGate::Limits calls = {.perClient = std::numeric_limits<size_t>::max(),
-                              .perGroup = std::numeric_limits<size_t>::max(),
-                              .shared = std::numeric_limits<size_t>::max(),
-                              .most = std::numeric_limits<size_t>::max()};
+    CallLimits calls = {.perClient = std::numeric_limits<size_t>::max(),
+                        .perGroup = std::numeric_limits<size_t>::max(),
+                        .shared = std::numeric_limits<size_t>::max(),
+                        .most = std::numeric_limits<size_t>::max()};
     // -d: a folder that receives the inputs and outputs of every request; empty: none.
     std::string dumpDirectory;
     // -f, --bf16-enabled: what FLOAT32 is computed as, in every model. Models that say that they

@@ -17,12 +17,13 @@
 #include "driver/clients/charged_work.h"
 #include "driver/clients/client.h"
 #include "driver/execute/device_state.h"
+#include "driver/execute/saved_model.h"
 #include "driver/model/validate.h"
 #include "driver/prepare/build_identity.h"
 #include "driver/prepare/cache_file.h"
 #include "driver/prepare/cache_key.h"
 #include "driver/prepare/kept_data.h"
-#include "driver/prepare/saved_model.h"
+#include "driver/prepare/load_model.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/byte_format.h"
 #include "engine/base/log.h"
@@ -351,7 +352,7 @@ Result<std::shared_ptr<PreparedModel>> loadKeptModel(std::shared_ptr<DeviceState
     const std::shared_ptr<Client> client =
             options.client == nullptr ? state->clients.own() : options.client;
     const TimeLimit limit = state->timeLimit(options.deadline);
-    const ChargedWork work(*state, *client);
+    const ChargedWork work(state->processors, *client);
     const Checkpoint checkpoint =
             Checkpoint(limit.deadline(), &client->ended()).unless(work.condition());
     Result<std::shared_ptr<PreparedModel>> model = load(state, client, kept, options, checkpoint);

@@ -64,7 +64,7 @@ Result<std::shared_ptr<PreparedModel>> compileModel(std::shared_ptr<DeviceState>
     HALYARD_ASSIGN_OR_RETURN(holdings.memory, Reservation::create(client->account().memory,
                                                                   preparedFootprintOf(model)));
     const TimeLimit limit = state->timeLimit(options.deadline);
-    const ChargedWork work(*state, *client);
+    const ChargedWork work(state->processors, *client);
     const Checkpoint checkpoint(limit.deadline(), &client->ended());
     Result<std::shared_ptr<const engine::Program>> program =
             buildProgram(*state, *client, model, pools, checkpoint.unless(work.condition()));

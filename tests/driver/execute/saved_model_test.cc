@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/prepare/saved_model.h"
+#include "driver/execute/saved_model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,38 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prepared models as files: the program's own sections (engine/plan/program.h) and one with what
-// the driver adds: what crosses the model's boundary, what it takes of an account, and the options
-// that it was prepared with.
+// From a file that holds a prepared model (execute/saved_model.h) to the model.
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
+#include "driver/clients/client.h"
 #include "driver/execute/prepared_model.h"
+#include "driver/model/call_options.h"
 #include "driver/model/memory.h"
-#include "driver/model/validate_request.h"
-#include "driver/prepare/compile.h"
+#include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
 
 namespace halyard::driver {
 
-struct SavedModel {
-    ModelBoundary boundary;
-    uint64_t footprint = 0;  // bytes of heap
-    std::string settings;
-};
-
-// What of a device's options decides on a model's program: the same text, the same program.
-std::string settingsOf(const DeviceState& state);
-
-std::vector<uint8_t> toBytes(const SavedModel& saved);
-// The bytes may come from anywhere: INVALID_ARGUMENT where they say something else.
-Result<SavedModel> savedModelFrom(std::span<const uint8_t> bytes);
+struct DeviceState;
 
 // From a file that PreparedModel::save() wrote to one that executes as it did. The file's memory is
 // used as long as the model lives, and is charged to the client as any pool is; its owner may write
