@@ -14,7 +14,7 @@
 #include "driver/model/codes.h"
 #include "driver/options/call_limits.h"
 #include "engine/base/status.h"
-#include "engine/passes/optimize.h"
+#include "engine/passes/optimize_options.h"
 
 namespace halyard::driver {
 

@@ -15,7 +15,7 @@
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
-#include "engine/graph/graph.h"
+#include "engine/graph/constant_data.h"
 
 namespace halyard::engine {
 

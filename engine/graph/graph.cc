@@ -68,6 +68,10 @@ TensorId Graph::addPackedConstant(TensorType type, ConstantId id) {
     return tensor;
 }
 
+size_t nodeCount(const NestedGraph& nested) {
+    return nested.graph->nodes().size();
+}
+
 bool NestedGraph::operator==(const NestedGraph& other) const {
     return graph == other.graph ||
            (graph != nullptr && other.graph != nullptr && *graph == *other.graph);

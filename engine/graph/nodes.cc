@@ -6,9 +6,6 @@
 #include <charconv>
 #include <type_traits>
 
-#include "engine/graph/dot.h"
-#include "engine/graph/graph.h"
-
 namespace halyard::engine {
 namespace {
 
@@ -49,9 +46,8 @@ requires std::is_enum_v<E> std::string textOf(E value) {
 }
 
 std::string textOf(const NestedGraph& nested) {
-    return nested.graph == nullptr
-                   ? "nothing"
-                   : "graph of " + std::to_string(nested.graph->nodes().size()) + " nodes";
+    return nested.graph == nullptr ? "nothing"
+                                   : "graph of " + std::to_string(nodeCount(nested)) + " nodes";
 }
 
 template <WithFields T>

@@ -82,6 +82,9 @@ struct NestedGraph {
     std::shared_ptr<const Graph> graph;
     bool operator==(const NestedGraph& other) const;
 };
+// Of the graph itself, not of those inside it; it is there. Defined, as the comparison is, where
+// graphs are (graph.cc).
+size_t nodeCount(const NestedGraph& nested);
 
 // ---- Elementwise --------------------------------------------------------------------------------
 

@@ -8,37 +8,15 @@
 
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
-#include <string_view>
-#include <vector>
 
 #include "engine/base/budget.h"
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
+#include "engine/passes/optimize_options.h"
 
 namespace halyard::engine {
-
-// Called after each pass that changed the graph, with the graph before and after it.
-using PassObserver =
-        std::function<void(std::string_view pass, const Graph& before, const Graph& after)>;
-
-// What FLOAT32 is computed as.
-enum class FloatPrecision : uint8_t {
-    FLOAT32,
-    FLOAT16,   // tensors inside the graph are FLOAT16, arithmetic is the backends'
-    BFLOAT16,  // weights are rounded to bfloat16, which backends may pack in two bytes
-};
-
-struct OptimizeOptions {
-    // Leaves out the passes that change how float results are rounded.
-    bool keepRounding = false;
-    FloatPrecision precision = FloatPrecision::FLOAT32;
-    PassObserver observer = nullptr;
-};
 
 // Runs the passes over a verified graph whose shapes are inferred; so is the result. Says whether
 // any pass changed it; after a failure it is part-way. Graphs inside nodes are optimised, too.

@@ -21,7 +21,7 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/rewriter.h"
 #include "engine/graph/shape_inference.h"
-#include "engine/passes/optimize.h"
+#include "engine/passes/optimize_options.h"
 
 namespace halyard::engine {
 

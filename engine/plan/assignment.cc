@@ -3,6 +3,7 @@
 #include "engine/plan/assignment.h"
 
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "engine/graph/verifier.h"
@@ -89,23 +90,6 @@ class Assigner {
 };
 
 }  // namespace
-
-Status AnalyzedGraph::placed() const {
-    for (const NodePlacement& node : placement) {
-        if (!node.backend.empty()) {
-            continue;
-        }
-        std::string message = node.label + ": no backend takes this " + node.kind;
-        const char* separator = ": ";
-        for (const NodePlacement::Refusal& refusal : node.refusals) {
-            message.append(separator).append(refusal.backend).append(" ").append(refusal.reason);
-            separator = "; ";
-        }
-        const Status refused = unsupported(std::move(message));
-        return node.sources.empty() ? refused : refused.atOperation(node.sources.front());
-    }
-    return {};
-}
 
 Result<AnalyzedGraph> analyze(Graph graph, const BackendList& backends, ConstantCopies& copies,
                               const Checkpoint& checkpoint, const PlacementRules& rules) {

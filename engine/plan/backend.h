@@ -57,13 +57,10 @@
 #include "engine/plan/constant_store.h"
 #include "engine/plan/device_memory.h"
 #include "engine/plan/process_needs.h"
+#include "engine/plan/tensor_alignment.h"
 #include "engine/plan/trace.h"
 
 namespace halyard::engine {
-
-// Every tensor in the arena and every workspace starts at a multiple of this many bytes. Tensors
-// bound to the caller's memory are aligned to their element size only.
-inline constexpr size_t kTensorAlignment = 64;
 
 // The nodes of a graph that one backend runs together, in execution order, with the tensors that
 // cross the boundary. Constants are read from the graph and are neither inputs nor outputs.

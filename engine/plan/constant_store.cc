@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/base/checked_math.h"
-#include "engine/plan/backend.h"
+#include "engine/plan/tensor_alignment.h"
 
 namespace halyard::engine {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "engine/base/checkpoint.h"
 #include "engine/base/status.h"
-#include "engine/plan/assignment.h"
+#include "engine/plan/placement.h"
 
 namespace halyard::engine {
 

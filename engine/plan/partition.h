@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/graph/graph.h"
-#include "engine/plan/assignment.h"
 #include "engine/plan/backend.h"
+#include "engine/plan/placement.h"
 
 namespace halyard::engine {
 

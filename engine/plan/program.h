@@ -25,6 +25,7 @@
 #include "engine/graph/graph.h"
 #include "engine/plan/assignment.h"
 #include "engine/plan/backend.h"
+#include "engine/plan/build_options.h"
 
 namespace halyard::engine {
 
@@ -103,18 +104,6 @@ class Execution {
     std::unique_ptr<State> mState;
 };
 
-// What building a program needs beyond its graph.
-struct BuildOptions {
-    std::shared_ptr<ThreadPool> threads = nullptr;   // null: one of its own, without workers
-    std::shared_ptr<Budget> memory = nullptr;        // null: not limited
-    std::shared_ptr<Budget> deviceMemory = nullptr;  // the same, for bytes on devices
-    Checkpoint checkpoint = {};
-    CompileOptions compile = {};
-    // A partition that its backend fails to build goes to the next one that takes its nodes. False:
-    // the program fails as the partition does, so that tests see it.
-    bool movesPartitions = true;
-};
-
 // Who may have made a saved program's bytes, and who may change them.
 enum class SavedBytes : uint8_t {
     SHARED,     // made by anyone, and may change at any time
@@ -130,6 +119,8 @@ enum class SavedBlobs : uint8_t {
 
 // Of the sections that save() writes, the first of the constants: control data lies before it.
 inline constexpr std::string_view kFirstOfConstants = "constants";
+
+struct ProgramState;
 
 class Program : public std::enable_shared_from_this<Program> {
   public:
@@ -200,7 +191,7 @@ class Program : public std::enable_shared_from_this<Program> {
 
   private:
     friend class Execution;
-    struct State;
+    using State = ProgramState;
     explicit Program(std::unique_ptr<State> state);
     // With the partitions as they are assigned; `failed` is told the number of one that its backend
     // does not build.

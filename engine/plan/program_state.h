@@ -12,15 +12,16 @@
 #include "engine/base/budget.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/blobs.h"
+#include "engine/plan/build_options.h"
 #include "engine/plan/constant_store.h"
-#include "engine/plan/program.h"
+#include "engine/plan/placement.h"
 #include "engine/plan/program_manifest.h"
 #include "engine/plan/schedule.h"
 
 namespace halyard::engine {
 
-struct Program::State {
-    explicit State(const BuildOptions& build)
+struct ProgramState {
+    explicit ProgramState(const BuildOptions& build)
         : memory(build.memory),
           deviceMemory(build.deviceMemory),
           threads(build.threads != nullptr ? build.threads : std::make_shared<ThreadPool>(1)),

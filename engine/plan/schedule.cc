@@ -15,7 +15,6 @@
 #include "engine/graph/verifier.h"
 #include "engine/plan/constant_store.h"
 #include "engine/plan/partition.h"
-#include "engine/plan/shaped_plan.h"
 
 namespace halyard::engine {
 namespace {
@@ -354,22 +353,6 @@ size_t Schedule::computedBy(SlotId slot) const {
         step = slots[steps[step].inputs.front()].writtenBy;
     }
     return step;
-}
-
-Result<std::shared_ptr<const ShapedPlan>> Schedule::planFor(std::span<const MaybeShape> inputShapes,
-                                                            const Checkpoint& checkpoint,
-                                                            std::optional<size_t>* failed) const {
-    if (staticPlan != nullptr && std::ranges::all_of(inputShapes, [](const MaybeShape& shape) {
-            return shape.has_value();
-        })) {
-        return staticPlan;
-    }
-    std::shared_ptr<const ShapedPlan> plan = plans->find(inputShapes);
-    if (plan == nullptr) {
-        HALYARD_ASSIGN_OR_RETURN(plan, planShapes(*this, inputShapes, checkpoint, failed));
-        plan = plans->insert(inputShapes, std::move(plan));
-    }
-    return plan;
 }
 
 namespace {

@@ -18,9 +18,9 @@
 
 #include "engine/base/budget.h"
 #include "engine/graph/graph.h"
-#include "engine/plan/assignment.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/constant_store.h"
+#include "engine/plan/placement.h"
 #include "engine/plan/shape_cache.h"
 
 namespace halyard::engine {
@@ -116,11 +116,6 @@ struct Schedule {
     // The step that computed what is in a slot, however often it was copied; kNoStep for graph
     // inputs and constants.
     size_t computedBy(SlotId slot) const;
-    // The plan for graph inputs of these shapes. Does not allocate for shapes it has planned for.
-    // `failed` as planShapes() has it.
-    Result<std::shared_ptr<const ShapedPlan>> planFor(
-            std::span<const MaybeShape> inputShapes, const Checkpoint& checkpoint,
-            std::optional<size_t>* failed = nullptr) const;
 };
 
 // What compiling needs beyond the graph.

@@ -532,7 +532,7 @@ Status ScheduleRun::run(std::span<const InputBinding> inputs, std::span<const Ru
     mOutermost = outermost;
     HALYARD_RETURN_IF_ERROR(checkInputs(mSchedule, inputs, mInputShapes));
     HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const ShapedPlan> plan,
-                             mSchedule.planFor(mInputShapes, context.checkpoint));
+                             planFor(mSchedule, mInputShapes, context.checkpoint));
     if (plan != mPlan) {
         // Devices may still be at work on an earlier round of a loop, with what the plan has there.
         HALYARD_RETURN_IF_ERROR(context.queues.finish());

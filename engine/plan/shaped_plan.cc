@@ -131,7 +131,7 @@ class ShapePlanner {
             second = loop.body.get();
         }
         for (const Schedule* inside : {first, second}) {
-            const Status planned = inside->planFor(values, mCheckpoint, mFailed).status();
+            const Status planned = planFor(*inside, values, mCheckpoint, mFailed).status();
             if (planned.code() == StatusCode::INTERNAL ||
                 planned.code() == StatusCode::DEADLINE_EXCEEDED) {
                 return planned.withContext(step.label);
@@ -210,6 +210,23 @@ Result<std::shared_ptr<const ShapedPlan>> planShapes(const Schedule& schedule,
                                                      const Checkpoint& checkpoint,
                                                      std::optional<size_t>* failed) {
     return ShapePlanner(schedule, checkpoint, failed).plan(inputShapes);
+}
+
+Result<std::shared_ptr<const ShapedPlan>> planFor(const Schedule& schedule,
+                                                  std::span<const MaybeShape> inputShapes,
+                                                  const Checkpoint& checkpoint,
+                                                  std::optional<size_t>* failed) {
+    if (schedule.staticPlan != nullptr &&
+        std::ranges::all_of(inputShapes,
+                            [](const MaybeShape& shape) { return shape.has_value(); })) {
+        return schedule.staticPlan;
+    }
+    std::shared_ptr<const ShapedPlan> plan = schedule.plans->find(inputShapes);
+    if (plan == nullptr) {
+        HALYARD_ASSIGN_OR_RETURN(plan, planShapes(schedule, inputShapes, checkpoint, failed));
+        plan = schedule.plans->insert(inputShapes, std::move(plan));
+    }
+    return plan;
 }
 
 }  // namespace halyard::engine

@@ -56,4 +56,10 @@ Result<std::shared_ptr<const ShapedPlan>> planShapes(const Schedule& schedule,
                                                      const Checkpoint& checkpoint,
                                                      std::optional<size_t>* failed = nullptr);
 
+// The same plan, kept with the schedule: does not allocate for shapes it has planned for.
+Result<std::shared_ptr<const ShapedPlan>> planFor(const Schedule& schedule,
+                                                  std::span<const MaybeShape> inputShapes,
+                                                  const Checkpoint& checkpoint,
+                                                  std::optional<size_t>* failed = nullptr);
+
 }  // namespace halyard::engine
