@@ -35,7 +35,7 @@
 #include <vector>
 
 #include "driver/device/device.h"
-#include "engine/backends/gpu/tuning_file.h"
+#include "engine/backends/gpu/tuning/tuning_file.h"
 #include "engine/base/thread_pool.h"
 #include "engine/plan/backend.h"
 #include "hal/log_sink.h"

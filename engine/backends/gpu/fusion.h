@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/device/device.h"
 #include "engine/backends/gpu/instructions.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"

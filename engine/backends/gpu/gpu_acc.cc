@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/gpu/compiler_process.h"
-#include "engine/backends/gpu/gpu_memory.h"
+#include "engine/backends/gpu/device/gpu_memory.h"
 #include "engine/backends/gpu/gpu_partition.h"
 #include "engine/backends/gpu/kernels/kernels.h"
-#include "engine/backends/gpu/programs.h"
+#include "engine/backends/gpu/programs/compiler_process.h"
+#include "engine/backends/gpu/programs/programs.h"
 #include "engine/backends/loaded/library.h"
 #include "engine/base/log.h"
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <memory>
 
-#include "engine/backends/gpu/device.h"
-#include "engine/backends/gpu/tuning.h"
+#include "engine/backends/gpu/device/device.h"
+#include "engine/backends/gpu/tuning/tuning.h"
 #include "engine/base/status.h"
 #include "engine/plan/backend.h"
 

@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/gpu/bound_kernels.h"
 #include "engine/backends/gpu/fusion.h"
 #include "engine/backends/gpu/gpu_shaped.h"
 #include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/kernels/kernels.h"
-#include "engine/backends/gpu/launch.h"
+#include "engine/backends/gpu/launches/bound_kernels.h"
+#include "engine/backends/gpu/launches/launch.h"
 #include "engine/plan/partition_layout.h"
 
 namespace halyard::engine::gpu {

@@ -8,10 +8,10 @@
 
 #include <memory>
 
-#include "engine/backends/gpu/device.h"
-#include "engine/backends/gpu/gpu_memory.h"
-#include "engine/backends/gpu/programs.h"
-#include "engine/backends/gpu/tuning.h"
+#include "engine/backends/gpu/device/device.h"
+#include "engine/backends/gpu/device/gpu_memory.h"
+#include "engine/backends/gpu/programs/programs.h"
+#include "engine/backends/gpu/tuning/tuning.h"
 #include "engine/base/status.h"
 #include "engine/plan/backend.h"
 

@@ -5,9 +5,9 @@
 #include <atomic>
 #include <chrono>
 
-#include "engine/backends/gpu/building.h"
 #include "engine/backends/gpu/kernels/kernels.h"
-#include "engine/backends/gpu/tuner.h"
+#include "engine/backends/gpu/launches/building.h"
+#include "engine/backends/gpu/tuning/tuner.h"
 #include "engine/base/log.h"
 #include "engine/graph/shape_inference.h"
 

@@ -18,12 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/gpu/bound_kernels.h"
+#include "engine/backends/gpu/device/gpu_queue.h"
 #include "engine/backends/gpu/gpu_partition.h"
-#include "engine/backends/gpu/gpu_queue.h"
 #include "engine/backends/gpu/instructions.h"
-#include "engine/backends/gpu/launch.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/launches/bound_kernels.h"
+#include "engine/backends/gpu/launches/launch.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/plan/partition_layout.h"
 #include "engine/plan/workspace_plan.h"
 

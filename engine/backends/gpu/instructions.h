@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/backends/gpu/device.h"
-#include "engine/backends/gpu/programs.h"
+#include "engine/backends/gpu/device/device.h"
+#include "engine/backends/gpu/programs/programs.h"
 #include "engine/plan/blobs.h"
 
 namespace halyard::engine::gpu {

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/gpu/bound_kernels.h"
-#include "engine/backends/gpu/device.h"
-#include "engine/backends/gpu/gpu_memory.h"
-#include "engine/backends/gpu/gpu_queue.h"
-#include "engine/backends/gpu/launch.h"
-#include "engine/backends/gpu/programs.h"
+#include "engine/backends/gpu/device/device.h"
+#include "engine/backends/gpu/device/gpu_memory.h"
+#include "engine/backends/gpu/device/gpu_queue.h"
+#include "engine/backends/gpu/launches/bound_kernels.h"
+#include "engine/backends/gpu/launches/launch.h"
+#include "engine/backends/gpu/programs/programs.h"
 #include "engine/base/budget.h"
 #include "engine/base/log.h"
 #include "tests/engine/gpu_acc/on_device.h"

@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/gpu/compiler_process.h"
 #include "engine/backends/gpu/gpu_acc.h"
 #include "engine/backends/gpu/opencl/open_cl.h"
+#include "engine/backends/gpu/programs/compiler_process.h"
 #include "engine/backends/loaded/library.h"
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/budget.h"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/gpu/device/staging.h"
 #include "engine/backends/gpu/gpu_acc.h"
 #include "engine/backends/gpu/opencl/open_cl.h"
-#include "engine/backends/gpu/staging.h"
 #include "engine/base/budget.h"
 #include "engine/base/log.h"
 #include "engine/plan/profile.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/device/device.h"
 #include "tests/engine/gpu_acc/fake_device.h"
 
 namespace halyard::engine::gpu_test {

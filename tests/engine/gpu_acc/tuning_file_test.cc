@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/tuning_file.h"
+#include "engine/backends/gpu/tuning/tuning_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/backends/gpu/tuning.h"
+#include "engine/backends/gpu/tuning/tuning.h"
 #include "engine/base/log.h"
 
 namespace halyard::engine::gpu {

@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/device/device.h"
+#include "engine/backends/gpu/device/gpu_memory.h"
 #include "engine/backends/gpu/gpu_acc.h"
-#include "engine/backends/gpu/gpu_memory.h"
-#include "engine/backends/gpu/programs.h"
-#include "engine/backends/gpu/step_plan.h"
-#include "engine/backends/gpu/tuner.h"
-#include "engine/backends/gpu/tuning.h"
+#include "engine/backends/gpu/planning/step_plan.h"
+#include "engine/backends/gpu/programs/programs.h"
+#include "engine/backends/gpu/tuning/tuner.h"
+#include "engine/backends/gpu/tuning/tuning.h"
 #include "engine/base/log.h"
 #include "engine/plan/partition_layout.h"
 #include "tests/engine/gpu_acc/on_device.h"

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "engine/backends/gpu/device.h"
+#include "engine/backends/gpu/device/device.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"

@@ -7,7 +7,7 @@
 #include <cstddef>
 
 #include "engine/backends/gpu/kernels/map.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::engine::gpu {

@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "engine/backends/gpu/launch.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/launches/launch.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::engine::gpu {

@@ -5,8 +5,8 @@
 
 #pragma once
 
-#include "engine/backends/gpu/device.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/device/device.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/nodes.h"

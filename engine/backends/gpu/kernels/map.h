@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/base/status.h"
 #include "engine/graph/tensor.h"
 #include "engine/numerics/index_walk.h"

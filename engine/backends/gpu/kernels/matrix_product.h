@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "engine/backends/gpu/kernels/stages.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 
 namespace halyard::engine::gpu {
 

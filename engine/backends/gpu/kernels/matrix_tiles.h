@@ -9,7 +9,7 @@
 
 #include "engine/backends/gpu/kernels/matrix_product.h"
 #include "engine/backends/gpu/kernels/vectors.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/base/status.h"
 
 namespace halyard::engine::gpu {

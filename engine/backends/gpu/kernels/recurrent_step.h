@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::engine::gpu {

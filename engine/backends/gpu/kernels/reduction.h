@@ -5,7 +5,7 @@
 #pragma once
 
 #include "engine/backends/gpu/kernels/mean.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/base/status.h"
 
 namespace halyard::engine::gpu {

@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "engine/backends/gpu/launch.h"
-#include "engine/backends/gpu/programs.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/launches/launch.h"
+#include "engine/backends/gpu/planning/step_plan.h"
+#include "engine/backends/gpu/programs/programs.h"
 #include "engine/base/status.h"
 
 namespace halyard::engine::gpu {

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "engine/backends/gpu/kernels/weighted_sum.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "engine/backends/gpu/launch.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/launches/launch.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/graph/graph.h"
 
 namespace halyard::engine::gpu {

@@ -12,7 +12,7 @@
 
 #include "engine/backends/gpu/kernels/vectors.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::engine::gpu {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/backends/gpu/step_plan.h"
+#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::engine::gpu {

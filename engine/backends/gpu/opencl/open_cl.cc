@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "engine/backends/gpu/opencl/failure.h"
-#include "engine/backends/gpu/vendor_library.h"
+#include "engine/backends/gpu/opencl/vendor_library.h"
 #include "engine/backends/loaded/library.h"
 
 namespace halyard::engine::gpu {
