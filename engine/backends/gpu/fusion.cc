@@ -11,17 +11,17 @@
 #include <variant>
 
 #include "engine/backends/gpu/kernels/convolution.h"
+#include "engine/backends/gpu/kernels/epilogue.h"
+#include "engine/backends/gpu/kernels/gemm_chooser.h"
 #include "engine/backends/gpu/kernels/mean.h"
-#include "engine/backends/gpu/kernels/stages.h"
-#include "engine/backends/gpu/kernels/tile_choice.h"
-#include "engine/backends/gpu/kernels/tiled_product.h"
+#include "engine/backends/gpu/kernels/tiled_gemm.h"
 #include "engine/numerics/elements.h"
 #include "engine/plan/partition_readers.h"
 
 namespace halyard::engine::gpu {
 namespace {
 
-bool takesStages(const Node& node) {
+bool takesEpilogue(const Node& node) {
     switch (node.kind()) {
         case NodeKind::Conv2d:
         case NodeKind::DepthwiseConv2d:
@@ -64,7 +64,7 @@ bool isWindowOf(const Graph& graph, const Node& first, const Node& node, TensorI
     const bool isShort = int64_t{filter[1]} * filter[2] * filter[3] <= kMostRepeatedProducts;
     return conv->groups == 1 && (isPointwise || isShort) && depthwise->multiplier == 1 &&
            x.type == expanded.type && expanded.type == output.type &&
-           fitsExpansion(window, depthwise->window);
+           isLegalPointwiseDepthwise(window, depthwise->window);
 }
 
 // Whether means over pictures of `result` are better taken with the convolution `first` that makes
@@ -72,7 +72,7 @@ bool isWindowOf(const Graph& graph, const Node& first, const Node& node, TensorI
 bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first, const Node& node,
                  TensorId result) {
     const auto* const conv = std::get_if<Conv2d>(&first.descriptor);
-    if (conv == nullptr || node.inputs[0] != result || !isMeanOfPictures(graph, node)) {
+    if (conv == nullptr || node.inputs[0] != result || !isMeanOfFeatureMaps(graph, node)) {
         return false;
     }
     const TensorType& x = graph.tensor(first.inputs[0]).type;
@@ -90,12 +90,12 @@ bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first
         return false;
     }
     const Result<Geometry> geometry = geometryOf(*conv, x.shape, filter, made.shape);
-    return geometry.ok() && goesByTiles(needs.facts, *geometry) &&
-           gainsByPooling({.x = x.type,
-                           .mayRound = needs.mayRound,
-                           .facts = needs.facts,
-                           .instructions = needs.instructions},
-                          *geometry);
+    return geometry.ok() && usesTiledGemm(needs.facts, *geometry) &&
+           isProfitablePooledGemm({.x = x.type,
+                                   .mayRound = needs.mayRound,
+                                   .facts = needs.facts,
+                                   .instructions = needs.instructions},
+                                  *geometry);
 }
 
 // Who writes a tensor, by its position in the partition.
@@ -116,7 +116,7 @@ class Follower {
 
     FusedNodes follow(size_t first) {
         FusedNodes nodes = {first};
-        while (takeStage(nodes)) {
+        while (takeEpilogueNode(nodes)) {
         }
         if (mGraph.node(mPartition.nodes[first]).kind() == NodeKind::BatchMatmul) {
             while (takeMove(nodes)) {
@@ -125,8 +125,8 @@ class Follower {
             return nodes;
         }
         if (mNeeds.facts.prefersTiles && (takeWindow(nodes) || takePooling(nodes))) {
-            mStages = 0;
-            while (takeStage(nodes)) {
+            mEpilogueNodes = 0;
+            while (takeEpilogueNode(nodes)) {
             }
         }
         return nodes;
@@ -136,14 +136,14 @@ class Follower {
     TensorId resultOf(const FusedNodes& nodes) const {
         return mGraph.node(mPartition.nodes[nodes.back()]).outputs[0];
     }
-    bool takeStage(FusedNodes& nodes) {
+    bool takeEpilogueNode(FusedNodes& nodes) {
         const TensorId result = resultOf(nodes);
         const std::optional<size_t> next = mReaders.onlyReader(result);
-        if (mStages == kMostStages || !next.has_value() || mTaken[*next] ||
-            !isStage(mGraph, mGraph.node(mPartition.nodes[*next]), result)) {
+        if (mEpilogueNodes == kMaxEpilogueNodes || !next.has_value() || mTaken[*next] ||
+            !isEpilogueNode(mGraph, mGraph.node(mPartition.nodes[*next]), result)) {
             return false;
         }
-        ++mStages;
+        ++mEpilogueNodes;
         nodes.push_back(*next);
         return true;
     }
@@ -206,7 +206,7 @@ class Follower {
     const PartitionReaders& mReaders;
     const Writers& mWriters;
     const std::vector<bool>& mTaken;  // of the partition's nodes: by other steps
-    size_t mStages = 0;
+    size_t mEpilogueNodes = 0;
 };
 
 // More would be too many arguments for a kernel.
@@ -346,7 +346,7 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Partition& partiti
     std::vector<FusedNodes> fusions;
     std::vector<bool> taken(partition.nodes.size(), false);
     for (size_t i = 0; i < partition.nodes.size(); ++i) {
-        if (taken[i] || !takesStages(graph.node(partition.nodes[i]))) {
+        if (taken[i] || !takesEpilogue(graph.node(partition.nodes[i]))) {
             continue;
         }
         FusedNodes nodes = Follower(graph, partition, needs, readers, writers, taken).follow(i);

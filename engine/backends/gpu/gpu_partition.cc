@@ -104,8 +104,8 @@ std::map<LocalId, GpuPartition::Reading> GpuPartition::readingsOfConstants() con
     return readings;
 }
 
-ProductTypes productTypesOf(const CompileArguments& arguments, bool mayRound) {
-    ProductTypes types;
+GemmTypes gemmTypesOf(const CompileArguments& arguments, bool mayRound) {
+    GemmTypes types;
     for (const NodeId node : arguments.partition.nodes) {
         for (const TensorId input : arguments.graph->node(node).inputs) {
             if (input == kNoTensor) {
@@ -124,7 +124,7 @@ ProductTypes productTypesOf(const CompileArguments& arguments, bool mayRound) {
 
 Status GpuPartition::compile(const CompileArguments& arguments) {
     mParts->mayRound = arguments.graph->relaxedFloat() || arguments.options.fastMath;
-    mParts->instructions = instructionsOf(productTypesOf(arguments, mParts->mayRound),
+    mParts->instructions = instructionsOf(gemmTypesOf(arguments, mParts->mayRound),
                                           mParts->resources.device->facts(),
                                           mParts->resources.programs, arguments.blobs);
     const std::vector<FusedNodes> fused = findFusions(*arguments.graph, arguments.partition,

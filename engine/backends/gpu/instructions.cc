@@ -2,7 +2,7 @@
 
 #include "engine/backends/gpu/instructions.h"
 
-#include "engine/backends/gpu/kernels/vectors.h"
+#include "engine/backends/gpu/kernels/vector_load.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/base/log.h"
 
@@ -46,7 +46,7 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
         sum[i] = (SUM)i;
     }
     int is_right = 1;
-#ifdef COPIES
+#ifdef ASYNC_COPY
     // By way of global memory; first some of it as what is not there.
     __global uint* const there = (__global uint*)result + 4;
     for (int i = lane; i < (16 + 8) * WORDS; i += 32) {
@@ -54,18 +54,18 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
     }
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     for (int i = lane * VECTOR_WORDS; i < (16 + 8) * WORDS; i += 32 * VECTOR_WORDS) {
-        COPY(LOCAL_ADDRESS(xs + i), there + i, i < 16 * WORDS, 7);
+        COPY_ASYNC(LOCAL_ADDRESS(xs + i), there + i, i < 16 * WORDS, 7);
     }
-    END_COPIES();
-    WAIT_FOR_COPIES(0);
+    COMMIT_STAGE();
+    WAIT_FOR_STAGES(0);
     barrier(CLK_LOCAL_MEM_FENCE);
     is_right = ws[lane] == 7 && ws[lane + 32] == 7;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lane * VECTOR_WORDS; i < 8 * WORDS; i += 32 * VECTOR_WORDS) {
-        COPY(LOCAL_ADDRESS(ws + i), there + 16 * WORDS + i, 1, 0);
+        COPY_ASYNC(LOCAL_ADDRESS(ws + i), there + 16 * WORDS + i, 1, 0);
     }
-    END_COPIES();
-    WAIT_FOR_COPIES(0);
+    COMMIT_STAGE();
+    WAIT_FOR_STAGES(0);
     barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 #ifdef MATRIX
@@ -101,10 +101,10 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
 )";
 
 constexpr KernelFamily kTrial = {.kernel = "attempt",
-                                 .shared = {kWeightedSumText, kVectorsText, kMatrixText},
+                                 .shared = {kWeightedSumText, kVectorLoadText, kMatrixText},
                                  .text = kTrialText,
                                  .local = {32, 1, 1}};
-constexpr int32_t kAllItems = 32;
+constexpr int32_t kAllWorkItems = 32;
 
 struct Trial {
     std::string_view storage;
@@ -115,14 +115,14 @@ struct Trial {
 };
 
 bool succeeds(const Trial& trial, Programs& programs, const Blobs& blobs) {
-    std::string defines = define("STAGE_PARAMETERS", "") + define("X", trial.storage) +
+    std::string defines = define("EPILOGUES_PARAMETERS", "") + define("X", trial.storage) +
                           define("W", trial.storage) + define("R", trial.storage) +
                           define("NEGATIVE", trial.isSigned ? "- 2" : "") +
-                          VectorForm{.elements = 4 * trial.pack, .pack = trial.pack}.defines() +
+                          VectorLoad{.elements = 4 * trial.pack, .pack = trial.pack}.defines() +
                           (trial.pack == 4 ? define("HAS_DP4A") + define("QUANTIZED") : "");
     defines += trial.isMatrix ? define("MATRIX") : "";
-    defines += trial.copies ? define("COPIES") : "";
-    return programs.attempt(kTrial, defines, blobs) == kAllItems;
+    defines += trial.copies ? define("ASYNC_COPY") : "";
+    return programs.attempt(kTrial, defines, blobs) == kAllWorkItems;
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ std::string Instructions::defines() const {
     return (dp4a ? define("HAS_DP4A") : "") + (emulated ? define("EMULATED") : "");
 }
 
-Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts, Programs& programs,
+Instructions instructionsOf(const GemmTypes& types, const DeviceFacts& facts, Programs& programs,
                             const Blobs& blobs) {
     Instructions has;
     if (facts.emulatesMatrices) {

@@ -32,7 +32,7 @@ struct Instructions {
 };
 
 // What products a model has.
-struct ProductTypes {
+struct GemmTypes {
     bool bytes = false;
     bool halves = false;
     bool tf32 = false;
@@ -40,24 +40,25 @@ struct ProductTypes {
 };
 
 // What the trials have shown, of this process or of one that has kept it, for these types.
-Instructions instructionsOf(const ProductTypes& types, const DeviceFacts& facts, Programs& programs,
+Instructions instructionsOf(const GemmTypes& types, const DeviceFacts& facts, Programs& programs,
                             const Blobs& blobs);
 
-// Stands behind kVectorsText. Where MATRIX is defined: MATRIX_MULTIPLY(sum, x0, x1, x2, x3, w0, w1)
-// adds products of 16 rows by 8 of 8 words each to sums that the 32 items of a warp have together.
-// With four = item % 32 / 4 and word = item % 4, x0 is word `word` of row `four`, x1 of the row 8
-// further, x2 and x3 are the words 4 further of the two, w0 and w1 the words `word` and 4 further
-// of row `four` of w. The item's sums are those of row `four` of x by rows 2 * word and the next of
-// w, and of the row 8 further by the same. FACTOR(word) is a word as it takes part.
+// Stands behind kVectorLoadText. Where MATRIX is defined: MATRIX_MULTIPLY(sum, x0, x1, x2, x3, w0,
+// w1) adds products of 16 rows by 8 of 8 words each to sums that the 32 items of a warp have
+// together. With four = item % 32 / 4 and word = item % 4, x0 is word `word` of row `four`, x1 of
+// the row 8 further, x2 and x3 are the words 4 further of the two, w0 and w1 the words `word` and 4
+// further of row `four` of w. The item's sums are those of row `four` of x by rows 2 * word and the
+// next of w, and of the row 8 further by the same. FACTOR(word) is a word as it takes part.
 //
 // LOAD_FOUR(a, b, c, d, from) loads four matrices of 8 rows by 4 words each from local memory, of
 // which each item gets word `word` of row `four`; eight items each tell where the rows of one are,
 // by LOCAL_ADDRESS(). LOAD_TWO does so for two, and heeds the first 16 items alone.
 //
-// Where COPIES is defined: COPY(to, from, is_there, otherwise) copies a Vector from global to local
-// memory, of which `to` is a LOCAL_ADDRESS(), while the item goes on, or makes it one of words
-// `otherwise`. Copies until END_COPIES() are a round; WAIT_FOR_COPIES(but) waits for all rounds but
-// the latest so many. FENCE() keeps what the item writes to global memory in its order.
+// Where ASYNC_COPY is defined: COPY_ASYNC(to, from, is_there, otherwise) copies a Vector from
+// global to local memory, of which `to` is a LOCAL_ADDRESS(), while the item goes on, or makes it
+// one of words `otherwise`. Copies until COMMIT_STAGE() are a round; WAIT_FOR_STAGES(but) waits for
+// all rounds but the latest so many. FENCE() keeps what the item writes to global memory in its
+// order.
 //
 // With EMULATED items do without such instructions: they hand each other words through EXCHANGE,
 // which a kernel has behind its parameters, so that all items of a group have to be at it together.
@@ -66,7 +67,7 @@ inline constexpr std::string_view kMatrixText = R"(
 #define EXCHANGE
 #endif
 
-#if defined(COPIES) || defined(MATRIX)
+#if defined(ASYNC_COPY) || defined(MATRIX)
 #ifdef EMULATED
 #define LocalAddress size_t
 #define LOCAL_ADDRESS(pointer) (size_t)(pointer)
@@ -76,14 +77,14 @@ inline constexpr std::string_view kMatrixText = R"(
 #endif
 #endif
 
-#ifdef COPIES
+#ifdef ASYNC_COPY
 #ifdef EMULATED
-#define COPY(to, from, is_there, otherwise)                                                       \
+#define COPY_ASYNC(to, from, is_there, otherwise)                                                       \
     for (int w = 0; w < VECTOR_WORDS; ++w) {                                                      \
         ((__local uint*)(to))[w] = (is_there) ? ((const __global uint*)(from))[w] : (otherwise);  \
     }
-#define END_COPIES()
-#define WAIT_FOR_COPIES(but)
+#define COMMIT_STAGE()
+#define WAIT_FOR_STAGES(but)
 #define FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #else
 #if VECTOR_WORDS == 4
@@ -97,13 +98,13 @@ inline constexpr std::string_view kMatrixText = R"(
 #define STORE_INSTRUCTION "st.shared.b32 [%0], %3;"
 #endif
 // Without a branch, so that what follows need not wait.
-#define COPY(to, from, is_there, otherwise) \
+#define COPY_ASYNC(to, from, is_there, otherwise) \
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p " COPY_INSTRUCTION \
                  " @!p " STORE_INSTRUCTION " }" \
                  : : "r"(to), "l"((size_t)(from)), "r"((int)(is_there)), "r"((uint)(otherwise)) \
                  : "memory")
-#define END_COPIES() asm volatile("cp.async.commit_group;" : : : "memory")
-#define WAIT_FOR_COPIES(but) asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory")
+#define COMMIT_STAGE() asm volatile("cp.async.commit_group;" : : : "memory")
+#define WAIT_FOR_STAGES(but) asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory")
 
 // What this item has written to global memory is there for whoever sees what it writes next.
 #define FENCE() asm volatile("membar.gl;" : : : "memory")
@@ -116,8 +117,8 @@ inline constexpr std::string_view kMatrixText = R"(
 #endif
 #ifdef EMULATED
 #define EXCHANGE                        \
-    __local uint words_of[6][ITEMS]; \
-    __local size_t rows_of[ITEMS]
+    __local uint words_of[6][WORK_ITEMS]; \
+    __local size_t rows_of[WORK_ITEMS]
 #if PACK == 2
 float word_sum(const float sum, const uint x, const uint w) {
     const half* const xs = (const half*)&x;

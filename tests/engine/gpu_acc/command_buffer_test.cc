@@ -64,7 +64,7 @@ class CommandBuffer : public testing::Test {
             Launch& launch = mLaunches.emplace_back();
             launch.family = &kAddOne;
             launch.program = *program;
-            launch.items = {kWidth, 1, 1};
+            launch.workItems = {kWidth, 1, 1};
             launch.work = kWidth;
             launch.with({.place = Operand::Place::TENSOR, .local = from})
                     .with(Operand{.place = Operand::Place::TENSOR, .local = 1 - from});

@@ -20,7 +20,7 @@ namespace {
 DeviceFacts largeDevice() {
     DeviceFacts facts;
     facts.computeUnits = 132;
-    facts.groupSize = 1024;
+    facts.maxWorkGroupSize = 1024;
     facts.localBytes = 48 << 10;
     facts.prefersTiles = true;
     facts.dividesExactly = true;

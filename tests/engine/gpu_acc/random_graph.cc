@@ -108,7 +108,7 @@ class Maker {
         return constant(values);
     }
 
-    void addProduct() {
+    void addGemm() {
         const TensorId x = tensor();
         const Shape shape = shapeOf(x);
         const auto elements = static_cast<int32_t>(*shape.elementCount());
@@ -126,7 +126,7 @@ class Maker {
         const TensorId x = tensor();
         const Shape shape = shapeOf(x);
         if (shape.rank() != 4) {
-            addProduct();
+            addGemm();
             return;
         }
         const bool isDepthwise = mRandom.coin();
@@ -223,7 +223,7 @@ class Maker {
             case 0:
             case 1:
             case 2:
-                addProduct();
+                addGemm();
                 break;
             case 3:
             case 4:

@@ -135,7 +135,7 @@ class GpuTuner : public testing::Test {
                     ++mPlanned[name];
                     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kBusy, ""));
                     launch->with(step.in(0)).with(step.in(0)).with(step.out());
-                    launch->items = {kCount, 1, 1};
+                    launch->workItems = {kCount, 1, 1};
                     return {};
                 }};
     }
@@ -145,7 +145,7 @@ class GpuTuner : public testing::Test {
         const Operand table = step.table(std::span<const float>(factors));
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kBusy, ""));
         launch->with(in).with(table).with(out).with(rounds);
-        launch->items = {kCount, 1, 1};
+        launch->workItems = {kCount, 1, 1};
         launch->work = static_cast<uint64_t>(kCount) * static_cast<uint64_t>(rounds);
         return {};
     }

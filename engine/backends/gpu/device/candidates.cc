@@ -17,7 +17,7 @@ namespace {
 constexpr cl_uint kMostPlatforms = 16;
 constexpr cl_uint kMostDevices = 64;
 // Every kernel runs in groups of so many items at most.
-constexpr size_t kFewestItems = 128;
+constexpr size_t kFewestWorkItems = 128;
 std::string platformText(const OpenCl& cl, cl_platform_id platform, cl_platform_info what) {
     std::array<char, 256> text = {};
     const cl_int code = cl.clGetPlatformInfo(platform, what, text.size() - 1, text.data(), nullptr);
@@ -61,9 +61,9 @@ std::string refusalOf(Asker& ask, const DeviceFacts& facts) {
     if (!isAtLeast12(version)) {
         return "it speaks " + version + ", and 1.2 is needed";
     }
-    if (facts.groupSize < kFewestItems) {
-        return "its groups have " + std::to_string(facts.groupSize) + " items at most, and " +
-               std::to_string(kFewestItems) + " are needed";
+    if (facts.maxWorkGroupSize < kFewestWorkItems) {
+        return "its groups have " + std::to_string(facts.maxWorkGroupSize) +
+               " items at most, and " + std::to_string(kFewestWorkItems) + " are needed";
     }
     return "";
 }
@@ -88,7 +88,7 @@ Candidate examine(const std::shared_ptr<const OpenCl>& cl, const std::string& li
     facts.memoryBytes = ask.number<cl_ulong>(CL_DEVICE_GLOBAL_MEM_SIZE);
     facts.largestBuffer = ask.number<cl_ulong>(CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     facts.alignment = std::max<size_t>(ask.number<cl_uint>(CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 64);
-    facts.groupSize = ask.number<size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    facts.maxWorkGroupSize = ask.number<size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
     facts.localBytes = ask.number<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
     facts.hasDoubles = ask.text(CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
     facts.mayHavePtx = platform.find("NVIDIA") != std::string::npos;

@@ -15,7 +15,7 @@ namespace halyard::engine::gpu {
 namespace {
 
 // What tiles take.
-constexpr size_t kTileItems = 256;
+constexpr size_t kTileWorkItems = 256;
 constexpr size_t kTileBytes = size_t{32} << 10;
 
 // NVIDIA's, of where a device is.
@@ -123,7 +123,7 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
         facts.through += facts.through.empty() ? "as a GPU" : ", as a GPU";
     }
     facts.prefersTiles = (choice.tilesAnywhere || choice.asGpu || !isProcessor(*chosen)) &&
-                         facts.groupSize >= kTileItems && facts.localBytes >= kTileBytes;
+                         facts.maxWorkGroupSize >= kTileWorkItems && facts.localBytes >= kTileBytes;
     return std::make_shared<const Device>(std::move(cl), id, std::move(facts), std::move(owned));
 }
 

@@ -27,9 +27,9 @@ struct DeviceFacts {
     uint32_t computeUnits = 1;
     uint64_t memoryBytes = 0;
     uint64_t largestBuffer = 0;
-    size_t alignment = 64;    // of what starts inside a buffer, in bytes
-    size_t groupSize = 1;     // the most items of a group
-    uint64_t localBytes = 0;  // that a group has
+    size_t alignment = 64;        // of what starts inside a buffer, in bytes
+    size_t maxWorkGroupSize = 1;  // the most items of a group
+    uint64_t localBytes = 0;      // that a group has
     bool hasDoubles = false;
     bool sharesMemory = false;  // with the host, which can look into its buffers as they are
     // Products go tile by tile through a group's own memory, which processors have no use for.

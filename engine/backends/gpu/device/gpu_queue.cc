@@ -289,8 +289,8 @@ Status GpuQueue::pace(uint64_t work, cl_command_queue queue, const Checkpoint& c
 Status GpuQueue::enqueue(cl_kernel kernel, const Range& range, const Checkpoint& checkpoint) {
     mIsBusy = true;
     const cl_int code = mDevice->cl().clEnqueueNDRangeKernel(
-            mQueue.get(), kernel, 3, range.offset.data(), range.items.data(), range.local.data(), 0,
-            nullptr, nullptr);
+            mQueue.get(), kernel, 3, range.offset.data(), range.workItems.data(),
+            range.local.data(), 0, nullptr, nullptr);
     if (code != CL_SUCCESS) {
         return check(code, "clEnqueueNDRangeKernel");
     }
@@ -305,12 +305,12 @@ Result<RecordingHandle> GpuQueue::record(std::span<const RecordedLaunch> launche
                               cl.clCreateCommandBufferKHR(1, &queue, nullptr, &code));
     HALYARD_RETURN_IF_ERROR(check(code, "clCreateCommandBufferKHR"));
     for (const RecordedLaunch& launch : launches) {
-        HALYARD_RETURN_IF_ERROR(check(
-                cl.clCommandNDRangeKernelKHR(recording.get(), nullptr, nullptr, launch.kernel, 3,
-                                             launch.range->offset.data(),
-                                             launch.range->items.data(), launch.range->local.data(),
-                                             0, nullptr, nullptr, nullptr),
-                "clCommandNDRangeKernelKHR"));
+        HALYARD_RETURN_IF_ERROR(
+                check(cl.clCommandNDRangeKernelKHR(
+                              recording.get(), nullptr, nullptr, launch.kernel, 3,
+                              launch.range->offset.data(), launch.range->workItems.data(),
+                              launch.range->local.data(), 0, nullptr, nullptr, nullptr),
+                      "clCommandNDRangeKernelKHR"));
     }
     HALYARD_RETURN_IF_ERROR(
             check(cl.clFinalizeCommandBufferKHR(recording.get()), "clFinalizeCommandBufferKHR"));
@@ -341,8 +341,8 @@ Status GpuQueue::enqueueTraced(cl_kernel kernel, const Range& range, const Check
     }
     cl_event event = nullptr;
     const cl_int code = mDevice->cl().clEnqueueNDRangeKernel(
-            mTraced.get(), kernel, 3, range.offset.data(), range.items.data(), range.local.data(),
-            0, nullptr, &event);
+            mTraced.get(), kernel, 3, range.offset.data(), range.workItems.data(),
+            range.local.data(), 0, nullptr, &event);
     HALYARD_RETURN_IF_ERROR(check(code, "clEnqueueNDRangeKernel"));
     mEvents.emplace_back(mDevice->library(), event);
     return pace(range.work, mTraced.get(), checkpoint);

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "engine/backends/gpu/fusion.h"
+#include "engine/backends/gpu/kernels/batch_gemm.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
-#include "engine/backends/gpu/kernels/matrix_product.h"
-#include "engine/backends/gpu/kernels/matrix_tiles.h"
+#include "engine/backends/gpu/kernels/tiled_batch_gemm.h"
 #include "engine/backends/gpu/kernels/view.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/numerics/elements.h"
@@ -27,18 +27,18 @@ namespace halyard::engine::gpu {
 namespace {
 
 // An element of the output for each item.
-constexpr KernelFamily kMatmul = {.kernel = "multiply",
-                                  .shared = {kMapNumbersText, kStagesText, kMatrixProductText},
-                                  .text = R"(
+constexpr KernelFamily kDirectGemm = {.kernel = "multiply",
+                                      .shared = {kMapNumbersText, kEpilogueText, kBatchGemmText},
+                                      .text = R"(
 __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply(
-        PRODUCT_PARAMETERS STAGE_PARAMETERS) {
+        GEMM_PARAMETERS EPILOGUES_PARAMETERS) {
     const int column = (int)get_global_id(0);
     const int row = (int)get_global_id(1);
     const int matrix = (int)get_global_id(2);
     if (column >= numbers.columns || row >= numbers.rows) {
         return;
     }
-    BIND_PRODUCT;
+    BIND_GEMM;
     int a = a_start + row * numbers.a_row;
     int b = b_start + column * numbers.b_column;
     SUM sum = 0;
@@ -50,7 +50,7 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply(
     PUT(sum, row, column);
 }
 )",
-                                  .local = {16, 8, 1}};
+                                      .local = {16, 8, 1}};
 
 // A tensor and where it lies.
 struct Seen {
@@ -134,7 +134,7 @@ struct Target {
 };
 
 // Which node comes after the leader's stages.
-size_t endOfStages(const StepPlan& step) {
+size_t endOfEpilogue(const StepPlan& step) {
     size_t end = step.nodeCount();
     while (end > step.leader() + 1 && onlyMoves(step.node(end - 1))) {
         --end;
@@ -146,10 +146,10 @@ size_t endOfStages(const StepPlan& step) {
 Result<Target> targetOf(StepPlan& step) {
     const TensorType& product = step.output(0, step.leader());
     const size_t last = step.nodeCount() - 1;
-    View view = View::dense(step.output(0, endOfStages(step) - 1).shape);
+    View view = View::dense(step.output(0, endOfEpilogue(step) - 1).shape);
     Target target = {.seen = {.operand = step.out(0, last), .view = view}, .moves = {}};
     bool isSeen = true;
-    for (size_t which = endOfStages(step); which < step.nodeCount(); ++which) {
+    for (size_t which = endOfEpilogue(step); which < step.nodeCount(); ++which) {
         target.moves.push_back(which);
         if (isSeen) {
             HALYARD_ASSIGN_OR_RETURN(isSeen, moveView(step, which, view));
@@ -200,9 +200,9 @@ int32_t strideOf(const View& view, size_t axis) {
     return static_cast<int32_t>(view.stride(axis).value_or(0));
 }
 
-MatrixNumbers numbersOf(const TensorType& a, const TensorType& b, const TensorType& output) {
+GemmNumbers numbersOf(const TensorType& a, const TensorType& b, const TensorType& output) {
     const size_t rank = output.shape.rank();
-    MatrixNumbers n = {.rows = output.shape[rank - 2], .columns = output.shape[rank - 1]};
+    GemmNumbers n = {.rows = output.shape[rank - 2], .columns = output.shape[rank - 1]};
     if (isQuantized(output.type)) {
         n.aZero = a.quantization.zeroPoint;
         n.bZero = b.quantization.zeroPoint;
@@ -218,31 +218,31 @@ MatrixNumbers numbersOf(const TensorType& a, const TensorType& b, const TensorTy
     return n;
 }
 
-Status addElements(StepPlan& step, const MatrixProduct& product) {
-    const MatrixNumbers& n = product.numbers;
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kMatmul, product.defines));
+Status addDirectGemm(StepPlan& step, const BatchGemm& product) {
+    const GemmNumbers& n = product.numbers;
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kDirectGemm, product.defines));
     product.addArguments(*launch);
-    launch->items = {static_cast<size_t>(n.columns), static_cast<size_t>(n.rows),
-                     static_cast<size_t>(product.matrices)};
+    launch->workItems = {static_cast<size_t>(n.columns), static_cast<size_t>(n.rows),
+                         static_cast<size_t>(product.matrices)};
     launch->work = static_cast<uint64_t>(product.matrices) * static_cast<uint64_t>(n.rows) *
                    static_cast<uint64_t>(n.columns) * (static_cast<uint64_t>(n.inner) + 4);
     return {};
 }
 
-Status multiply(StepPlan& step, const MatrixProduct& product) {
+Status multiply(StepPlan& step, const BatchGemm& product) {
     std::vector<Variant> variants;
-    std::vector<MatrixChoice> choices;
+    std::vector<BatchGemmForm> choices;
     if (step.facts().prefersTiles) {
-        choices = matrixChoices(step, product);
+        choices = batchGemmForms(step, product);
     }
-    for (const MatrixChoice& choice : choices) {
+    for (const BatchGemmForm& choice : choices) {
         variants.push_back({.name = choice.name(), .plan = [&](StepPlan& own) {
-                                return addTiledMatrices(own, product, choice);
+                                return addTiledBatchGemm(own, product, choice);
                             }});
     }
-    variants.push_back(
-            {.name = "elements", .plan = [&](StepPlan& own) { return addElements(own, product); }});
-    const MatrixNumbers& n = product.numbers;
+    variants.push_back({.name = "elements",
+                        .plan = [&](StepPlan& own) { return addDirectGemm(own, product); }});
+    const GemmNumbers& n = product.numbers;
     std::string key = "matrices " + product.defines;
     for (const int64_t number :
          {product.matrices, int64_t{product.aStarts}, int64_t{product.bStarts}, int64_t{n.rows},
@@ -253,7 +253,7 @@ Status multiply(StepPlan& step, const MatrixProduct& product) {
     return step.choose(key, variants);
 }
 
-constexpr int64_t kMostMatrices = int64_t{1} << 22;
+constexpr int64_t kMaxBatch = int64_t{1} << 22;
 
 }  // namespace
 
@@ -268,8 +268,8 @@ Status plan(const BatchMatmul& node, StepPlan& step) {
     const TensorType& b = step.input(1, leader);
     const TensorType& output = step.output(0, leader);
     const size_t rank = output.shape.rank();
-    MatrixProduct product = {.numbers = numbersOf(a, b, output)};
-    MatrixNumbers& n = product.numbers;
+    BatchGemm product = {.numbers = numbersOf(a, b, output)};
+    GemmNumbers& n = product.numbers;
     n.inner = a.shape[node.transposeA ? rank - 2 : rank - 1];
     HALYARD_ASSIGN_OR_RETURN(const Target target, targetOf(step));
     product.result = target.seen.operand;
@@ -277,9 +277,8 @@ Status plan(const BatchMatmul& node, StepPlan& step) {
     n.column = strideOf(target.seen.view, rank - 1);
     product.matrices = countOf(output.shape) / n.rows / n.columns;
     // Where each matrix begins takes memory that no budget counts.
-    if (product.matrices > kMostMatrices) {
-        return unsupported("multiplies at most " + std::to_string(kMostMatrices) +
-                           " matrices at once");
+    if (product.matrices > kMaxBatch) {
+        return unsupported("multiplies at most " + std::to_string(kMaxBatch) + " matrices at once");
     }
     std::vector<int32_t> starts(static_cast<size_t>(product.matrices) * 3, 0);
     const auto start = [&](size_t which, const View& view, const Shape& shape) {
@@ -307,9 +306,9 @@ Status plan(const BatchMatmul& node, StepPlan& step) {
         product.bStarts = start(1, right.view, b.shape);
     }
     product.starts = step.table(std::span<const int32_t>(starts));
-    product.stages = stagesOf(step, {.first = leader + 1, .end = endOfStages(step)});
+    product.epilogue = epilogueOf(step, {.first = leader + 1, .end = endOfEpilogue(step)});
     product.defines = define("X", storageOf(a.type)) + define("W", storageOf(b.type)) +
-                      define("R", storageOf(output.type)) + product.stages.defines;
+                      define("R", storageOf(output.type)) + product.epilogue.defines;
     if (isQuantized(output.type)) {
         product.defines += define("QUANTIZED");
     } else if (output.type == DataType::INT32) {

@@ -34,7 +34,7 @@ constexpr std::string_view kQuotientText = R"(
 constexpr KernelFamily kCheckBoxes = {.kernel = "check_boxes",
                                       .shared = {kFindingText},
                                       .text = R"(
-__kernel __attribute__((reqd_work_group_size(CHECK_ITEMS, 1, 1))) void check_boxes(
+__kernel __attribute__((reqd_work_group_size(CHECK_WORK_ITEMS, 1, 1))) void check_boxes(
         IN(boxes),
 #ifdef BATCHES
         IN(batches),
@@ -64,7 +64,7 @@ __kernel __attribute__((reqd_work_group_size(CHECK_ITEMS, 1, 1))) void check_box
     REPORT(wrong, reason, value)
 }
 )",
-                                      .local = {kCheckItems, 1, 1}};
+                                      .local = {kCheckWorkItems, 1, 1}};
 
 // A box of a region for each item. How much a box of bytes grows is in a table, made by the host,
 // so that every backend has the same.
@@ -283,7 +283,7 @@ Status checkBoxes(StepPlan& step, size_t boxes, std::optional<size_t> batches, i
     }
     launch->with(finding).with(type.shape[0]).with(batchCount);
     launch->with(type.quantization.scale).with(type.quantization.zeroPoint);
-    launch->items = {kCheckItems, 1, 1};
+    launch->workItems = {kCheckWorkItems, 1, 1};
     launch->work = static_cast<uint64_t>(type.shape[0]) * 8;
     return {};
 }
@@ -339,7 +339,7 @@ Status plan(const BoxTransform& /*node*/, StepPlan& step) {
         launch->with(step.in(i));
     }
     launch->with(growths).with(step.out()).with(n);
-    launch->items = {static_cast<size_t>(n.count), 1, 1};
+    launch->workItems = {static_cast<size_t>(n.count), 1, 1};
     launch->work = static_cast<uint64_t>(n.count) * 64;
     return {};
 }
@@ -379,7 +379,7 @@ Status plan(const HeatmapMaxKeypoint& /*node*/, StepPlan& step) {
     }
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kKeypoint, defines));
     launch->with(step.in(0)).with(step.in(1)).with(step.out(0)).with(step.out(1)).with(n);
-    launch->items = {static_cast<size_t>(n.count), 1, 1};
+    launch->workItems = {static_cast<size_t>(n.count), 1, 1};
     launch->work = static_cast<uint64_t>(n.count) *
                    (static_cast<uint64_t>(n.size) * static_cast<uint64_t>(n.size) * 4 + 64);
     return {};

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "engine/backends/gpu/kernels/convolution.h"
+#include "engine/backends/gpu/kernels/epilogue.h"
+#include "engine/backends/gpu/kernels/gemv.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
-#include "engine/backends/gpu/kernels/rows_product.h"
-#include "engine/backends/gpu/kernels/stages.h"
-#include "engine/backends/gpu/kernels/tiled_product.h"
+#include "engine/backends/gpu/kernels/tiled_gemm.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/graph/shape_inference.h"
 
@@ -23,20 +23,20 @@ namespace {
 
 // CHANNELS neighbours at once, so that an element of x is read once for all of them.
 constexpr KernelFamily kConvolution = {.kernel = "convolve",
-                                       .shared = {kMapNumbersText, kStagesText, kWeightedSumText},
+                                       .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText},
                                        .text = R"(
 __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void convolve(
-        PARAMETERS STAGE_PARAMETERS) {
+        PARAMETERS EPILOGUES_PARAMETERS) {
     const int first = (int)get_global_id(0) * CHANNELS;
-    const int pixel = (int)get_global_id(1);
-    if (first >= g.channels || pixel >= g.pixels) {
+    const int position = (int)get_global_id(1);
+    if (first >= g.channels || position >= g.positions) {
         return;
     }
     BIND_ALL;
     const int taps = g.filter_h * g.filter_w;
-    const int column = pixel % g.output_w * g.stride_w - g.left;
-    const int row = pixel / g.output_w % g.output_h * g.stride_h - g.top;
-    const int batch = pixel / (g.output_w * g.output_h);
+    const int column = position % g.output_w * g.stride_w - g.left;
+    const int row = position / g.output_w % g.output_h * g.stride_h - g.top;
+    const int batch = position / (g.output_w * g.output_h);
     const int group = first / g.channels_per_group * g.group_depth;
     SUM sum[CHANNELS];
     int filter[CHANNELS];
@@ -69,8 +69,8 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void convolve(
         const int channel = first + c;
         if (channel < g.channels) {
             VALUE(R) value = FINISH(sum[c], channel);
-            STAGES(value, pixel * g.channels + channel)
-            STORE(R, output, pixel * g.channels + channel, value);
+            EPILOGUE(value, position * g.channels + channel)
+            STORE(R, output, position * g.channels + channel, value);
         }
     }
 }
@@ -78,19 +78,19 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void convolve(
                                        .local = {16, 8, 1}};
 
 constexpr KernelFamily kDepthwise = {.kernel = "convolve_depthwise",
-                                     .shared = {kMapNumbersText, kStagesText, kWeightedSumText},
+                                     .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText},
                                      .text = R"(
 __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_depthwise(
-        PARAMETERS STAGE_PARAMETERS) {
+        PARAMETERS EPILOGUES_PARAMETERS) {
     const int channel = (int)get_global_id(0);
-    const int pixel = (int)get_global_id(1);
-    if (channel >= g.channels || pixel >= g.pixels) {
+    const int position = (int)get_global_id(1);
+    if (channel >= g.channels || position >= g.positions) {
         return;
     }
     BIND_ALL;
-    const int column = pixel % g.output_w * g.stride_w - g.left;
-    const int row = pixel / g.output_w % g.output_h * g.stride_h - g.top;
-    const int batch = pixel / (g.output_w * g.output_h);
+    const int column = position % g.output_w * g.stride_w - g.left;
+    const int row = position / g.output_w % g.output_h * g.stride_h - g.top;
+    const int batch = position / (g.output_w * g.output_h);
     SUM sum = START(channel);
 UNROLL
     for (int i = 0; i < FILTER_H; ++i) {
@@ -107,8 +107,8 @@ UNROLL
         }
     }
     VALUE(R) value = FINISH(sum, channel);
-    STAGES(value, pixel * g.channels + channel)
-    STORE(R, output, pixel * g.channels + channel, value);
+    EPILOGUE(value, position * g.channels + channel)
+    STORE(R, output, position * g.channels + channel, value);
 }
 )",
                                      .local = {32, 4, 1}};
@@ -118,19 +118,19 @@ constexpr uint64_t kMostUnrolled = 49;
 
 // Gathers what the pixels of x would scatter.
 constexpr KernelFamily kTransposed = {.kernel = "convolve_transposed",
-                                      .shared = {kMapNumbersText, kStagesText, kWeightedSumText},
+                                      .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText},
                                       .text = R"(
 __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_transposed(
-        PARAMETERS STAGE_PARAMETERS) {
+        PARAMETERS EPILOGUES_PARAMETERS) {
     const int channel = (int)get_global_id(0);
-    const int pixel = (int)get_global_id(1);
-    if (channel >= g.channels || pixel >= g.pixels) {
+    const int position = (int)get_global_id(1);
+    if (channel >= g.channels || position >= g.positions) {
         return;
     }
     BIND_ALL;
-    const int right = pixel % g.output_w + g.left;
-    const int bottom = pixel / g.output_w % g.output_h + g.top;
-    const int batch = pixel / (g.output_w * g.output_h);
+    const int right = position % g.output_w + g.left;
+    const int bottom = position / g.output_w % g.output_h + g.top;
+    const int batch = position / (g.output_w * g.output_h);
     const int first_row = bottom < g.filter_h ? 0 : (bottom - g.filter_h) / g.stride_h + 1;
     const int first_column = right < g.filter_w ? 0 : (right - g.filter_w) / g.stride_w + 1;
     const int end_row = min(bottom / g.stride_h + 1, g.height);
@@ -147,8 +147,8 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_transpose
         }
     }
     VALUE(R) value = FINISH(sum, channel);
-    STAGES(value, pixel * g.channels + channel)
-    STORE(R, output, pixel * g.channels + channel, value);
+    EPILOGUE(value, position * g.channels + channel)
+    STORE(R, output, position * g.channels + channel, value);
 }
 )",
                                       .local = {32, 4, 1}};
@@ -158,15 +158,17 @@ Status addLaunch(StepPlan& step, const KernelFamily& family, Activation activati
                  const Geometry& geometry, int32_t channelsOfItem, const std::string& defines,
                  uint64_t productsPerElement) {
     const WeightedSum sum = weightedSumOf(step, activation);
-    const Stages stages = stagesOf(step);
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                             step.launch(family, defines + storageDefines(step) + stages.defines));
+    const Epilogue epilogue = epilogueOf(step);
+    HALYARD_ASSIGN_OR_RETURN(
+            Launch* const launch,
+            step.launch(family, defines + storageDefines(step) + epilogue.defines));
     launch->with(step.in(0)).with(step.in(1)).with(step.in(2)).with(sum.multipliers);
     launch->with(step.out(0, step.nodeCount() - 1)).with(geometry).with(sum.numbers);
-    launch->withAll(stages.arguments);
-    launch->items = {static_cast<size_t>((geometry.channels + channelsOfItem - 1) / channelsOfItem),
-                     static_cast<size_t>(geometry.pixels), 1};
-    launch->work = static_cast<uint64_t>(geometry.pixels) *
+    launch->withAll(epilogue.arguments);
+    launch->workItems = {
+            static_cast<size_t>((geometry.channels + channelsOfItem - 1) / channelsOfItem),
+            static_cast<size_t>(geometry.positions), 1};
+    launch->work = static_cast<uint64_t>(geometry.positions) *
                    static_cast<uint64_t>(geometry.channels) * (productsPerElement + 4);
     return {};
 }
@@ -187,7 +189,7 @@ Geometry geometryOf(const Shape& x, const Shape& filter, const Shape& output,
             .left = resolved.left,
             .dilationH = window.dilationH,
             .dilationW = window.dilationW,
-            .pixels = static_cast<int32_t>(countOf(output) / output[3])};
+            .positions = static_cast<int32_t>(countOf(output) / output[3])};
 }
 
 uint64_t areaOf(const Geometry& geometry) {
@@ -196,8 +198,8 @@ uint64_t areaOf(const Geometry& geometry) {
 
 Status addConvolution(StepPlan& step, Activation activation, const Geometry& geometry) {
     if (step.facts().prefersTiles) {
-        return goesByTiles(step.facts(), geometry) ? addTiledProduct(step, geometry, activation)
-                                                   : addRowsProduct(step, geometry, activation);
+        return usesTiledGemm(step.facts(), geometry) ? addTiledGemm(step, geometry, activation)
+                                                     : addGemv(step, geometry, activation);
     }
     // Neighbours of one group read the same elements.
     const int32_t channels = geometry.channelsPerGroup % 4 == 0 || geometry.groups() == 1 ? 4 : 1;
@@ -206,7 +208,7 @@ Status addConvolution(StepPlan& step, Activation activation, const Geometry& geo
 }
 
 // Each FullyConnected of the step, with what follows it.
-std::vector<FusedBranch> siblingsOf(const StepPlan& step) {
+std::vector<FusedBranch> fusedBranchesOf(const StepPlan& step) {
     std::vector<FusedBranch> fusedBranches;
     for (size_t which = 0; which < step.nodeCount(); ++which) {
         if (const auto* const product = std::get_if<FullyConnected>(&step.node(which).descriptor)) {
@@ -239,9 +241,9 @@ Result<Geometry> geometryOf(const Conv2d& node, const Shape& x, const Shape& fil
     return geometry;
 }
 
-bool goesByTiles(const DeviceFacts& facts, const Geometry& geometry) {
+bool usesTiledGemm(const DeviceFacts& facts, const Geometry& geometry) {
     const bool hasFewRows =
-            geometry.pixels <= kMostRows && geometry.isPointwise() && geometry.groups() == 1;
+            geometry.positions <= kMaxGemvRows && geometry.isPointwise() && geometry.groups() == 1;
     return facts.prefersTiles && !hasFewRows;
 }
 
@@ -264,11 +266,11 @@ Status plan(const Conv2d& node, StepPlan& step) {
         const NodeDescriptor& behind = step.node(which).descriptor;
         if (const auto* const depthwise = std::get_if<DepthwiseConv2d>(&behind)) {
             HALYARD_ASSIGN_OR_RETURN(const Geometry window, geometryOf(*depthwise, step, which));
-            return addTiledExpansion(step, geometry, node.activation, which, window,
-                                     depthwise->activation);
+            return addTiledPointwiseDepthwise(step, geometry, node.activation, which, window,
+                                              depthwise->activation);
         }
         if (std::holds_alternative<Pool2d>(behind) || std::holds_alternative<Reduce>(behind)) {
-            return addTiledPooling(step, geometry, node.activation, which);
+            return addTiledPooledGemm(step, geometry, node.activation, which);
         }
     }
     return addConvolution(step, node.activation, geometry);
@@ -303,14 +305,14 @@ Status plan(const FullyConnected& node, StepPlan& step) {
     const Shape& output = step.output().shape;
     const Geometry geometry = {.depth = weights[1],
                                .channels = output[1],
-                               .pixels = output[0],
+                               .positions = output[0],
                                .groupDepth = weights[1],
                                .channelsPerGroup = output[1]};
-    const std::vector<FusedBranch> fusedBranches = siblingsOf(step);
+    const std::vector<FusedBranch> fusedBranches = fusedBranchesOf(step);
     if (fusedBranches.size() == 1) {
         return addConvolution(step, node.activation, geometry);
     }
-    if (goesByTiles(step.facts(), geometry)) {
+    if (usesTiledGemm(step.facts(), geometry)) {
         return addTiledHorizontalFusion(step, geometry, fusedBranches);
     }
     for (const FusedBranch& fusedBranch : fusedBranches) {

@@ -17,6 +17,6 @@ Result<Geometry> geometryOf(const Conv2d& node, const Shape& x, const Shape& fil
                             const Shape& output);
 
 // Whether such products are made tile by tile.
-bool goesByTiles(const DeviceFacts& facts, const Geometry& geometry);
+bool usesTiledGemm(const DeviceFacts& facts, const Geometry& geometry);
 
 }  // namespace halyard::engine::gpu

@@ -11,29 +11,29 @@
 namespace halyard::engine::gpu {
 
 // Items of the group.
-inline constexpr size_t kCheckItems = 64;
+inline constexpr size_t kCheckWorkItems = 64;
 
 // EACH_VALUE(i, count) goes over the item's share of the values in ascending order; REPORT(index,
 // reason, value) writes the Finding of all items (step_plan.h), the first by its index. An item
 // that has found nothing wrong has the index NOTHING. The kernel's last words, of all its items: a
 // group's memory is declared in no inner block.
 inline constexpr std::string_view kFindingText = R"(
-#define CHECK_ITEMS 64
+#define CHECK_WORK_ITEMS 64
 #define NOTHING 0x7fffffff
 #define EACH_VALUE(i, count) \
-    for (int i = (int)get_local_id(0); i < (count); i += CHECK_ITEMS)
+    for (int i = (int)get_local_id(0); i < (count); i += CHECK_WORK_ITEMS)
 #define REPORT(index, reason, value) \
-    __local int room[CHECK_ITEMS]; \
+    __local int local_memory[CHECK_WORK_ITEMS]; \
     const int lane = (int)get_local_id(0); \
-    room[lane] = index; \
+    local_memory[lane] = index; \
     barrier(CLK_LOCAL_MEM_FENCE); \
-    for (int apart = CHECK_ITEMS / 2; apart > 0; apart /= 2) { \
+    for (int apart = CHECK_WORK_ITEMS / 2; apart > 0; apart /= 2) { \
         if (lane < apart) { \
-            room[lane] = min(room[lane], room[lane + apart]); \
+            local_memory[lane] = min(local_memory[lane], local_memory[lane + apart]); \
         } \
         barrier(CLK_LOCAL_MEM_FENCE); \
     } \
-    const int first = room[0]; \
+    const int first = local_memory[0]; \
     if (first == NOTHING ? lane == 0 : (index) == first) { \
         BIND_OUT(I32, finding); \
         finding[0] = first == NOTHING ? -1 : first; \

@@ -5,17 +5,17 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/backends/gpu/kernels/stages.h"
+#include "engine/backends/gpu/kernels/epilogue.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 
 namespace halyard::engine::gpu {
 
 HorizontalFusionText textOf(StepPlan& step, std::span<const FusedBranch> fusedBranches) {
     HorizontalFusionText text;
-    std::vector<std::variant<Operand, ByValue>> stageArguments;
+    std::vector<std::variant<Operand, ByValue>> epilogueArguments;
     std::string parameters = "IN(px), const Geometry g";
-    std::string stageParameters;
-    std::string stages;
+    std::string epilogueParameters;
+    std::string epilogue;
     // The first's are taken, unless it is another.
     std::string chosen =
             "ulong pw_at = pw0_at; ulong bias_at = bias0_at; ulong multipliers_at = "
@@ -41,24 +41,25 @@ HorizontalFusionText textOf(StepPlan& step, std::span<const FusedBranch> fusedBr
         chosen += "numbers = numbers" + number + "; } ";
         text.arguments.emplace_back(byValue(sum.numbers));
 
-        const std::string name = "STAGES" + number;
-        const Stages own = stagesOf(
+        const std::string name = "EPILOGUE" + number;
+        const Epilogue own = epilogueOf(
                 step, {.first = fusedBranch.first + 1, .end = fusedBranch.end, .name = name});
         if (!own.defines.empty()) {
             text.defines += own.defines;
-            stageParameters += " " + name + "_PARAMETERS";
-            stages += isFusedBranch + name + "(v, at) } ";
-            stageArguments.insert(stageArguments.end(), own.arguments.begin(), own.arguments.end());
+            epilogueParameters += " " + name + "_PARAMETERS";
+            epilogue += isFusedBranch + name + "(v, at) } ";
+            epilogueArguments.insert(epilogueArguments.end(), own.arguments.begin(),
+                                     own.arguments.end());
         }
     }
-    text.arguments.insert(text.arguments.end(), stageArguments.begin(), stageArguments.end());
+    text.arguments.insert(text.arguments.end(), epilogueArguments.begin(), epilogueArguments.end());
     text.defines += define("GROUP", 0) + define("PARAMETERS", parameters) +
                     define("BIND_ALL", chosen + "BIND_IN(X, px); BIND_IN(W, pw);"
                                                 " BIND_IN(BIAS, bias); BIND_IN(F32, multipliers);"
                                                 " BIND_OUT(R, output)");
-    if (!stages.empty()) {
-        text.defines +=
-                define("STAGES_PARAMETERS", stageParameters) + define("STAGES(v, at)", stages);
+    if (!epilogue.empty()) {
+        text.defines += define("EPILOGUE_PARAMETERS", epilogueParameters) +
+                        define("EPILOGUE(v, at)", epilogue);
     }
     return text;
 }

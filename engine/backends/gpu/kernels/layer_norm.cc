@@ -18,27 +18,27 @@ constexpr RowFamilies kLayer =
         forRows({.kernel = "normalize_layer", .shared = {kRowsText}, .text = R"(
 FOLD(float, sum_of, a + b)
 
-#define EACH(i) for (int i = LANE; i < count; i += ITEMS)
+#define EACH(i) for (int i = LANE; i < count; i += WORK_ITEMS)
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalize_layer(
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void normalize_layer(
         IN(px), IN(gammas), IN(betas), OUT(pr), const int count, const float epsilon) {
     BIND_IN(X, px);
     BIND_IN(X, gammas);
     BIND_IN(X, betas);
     BIND_OUT(X, pr);
-    ROOM(float, room);
+    LOCAL_MEMORY(float, local_memory);
     const int first = ROW * count;
     float sum = 0.0f;
     EACH(i) {
         sum += LOAD(X, px, first + i);
     }
-    const float mean = sum_of(sum, room) / (float)count;
+    const float mean = sum_of(sum, local_memory) / (float)count;
     float squares = 0.0f;
     EACH(i) {
         const float distance = LOAD(X, px, first + i) - mean;
         squares += distance * distance;
     }
-    const float variance = sum_of(squares, room) / (float)count;
+    const float variance = sum_of(squares, local_memory) / (float)count;
     const float inverse = 1.0f / sqrt(variance + epsilon);
     EACH(i) {
         float result = (LOAD(X, px, first + i) - mean) * inverse;

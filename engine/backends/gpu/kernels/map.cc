@@ -230,7 +230,7 @@ Status addMap(StepPlan& step, const Map& map) {
         launch->withAll(walk);
     }
     launch->with(map.numbers).with(static_cast<int32_t>(count));
-    launch->items = {static_cast<size_t>(count), 1, 1};
+    launch->workItems = {static_cast<size_t>(count), 1, 1};
     launch->work = static_cast<uint64_t>(count) * 8;
     return {};
 }

@@ -56,7 +56,7 @@ Mean meanOf(const Node& node, const TensorType& x, const TensorType& output, int
     return pool != nullptr ? meanOf(*pool, x, output, count) : meanOf(x, output, count);
 }
 
-bool isMeanOfPictures(const Pool2d& node, const Shape& x, const Shape& output) {
+bool isMeanOfFeatureMaps(const Pool2d& node, const Shape& x, const Shape& output) {
     const Result<ResolvedWindow> window =
             resolveWindow(node.window, x[1], x[2], node.filterH, node.filterW);
     return node.function == Pool2d::Function::AVERAGE && node.filterH == x[1] &&
@@ -64,14 +64,14 @@ bool isMeanOfPictures(const Pool2d& node, const Shape& x, const Shape& output) {
            window->top == 0 && window->left == 0;
 }
 
-bool isMeanOfPictures(const Graph& graph, const Node& node) {
+bool isMeanOfFeatureMaps(const Graph& graph, const Node& node) {
     const Shape& x = graph.tensor(node.inputs[0]).type.shape;
     const Shape& output = graph.tensor(node.outputs[0]).type.shape;
     if (!x.isFullyKnown() || !output.isFullyKnown() || x.rank() != 4) {
         return false;
     }
     if (const auto* const pool = std::get_if<Pool2d>(&node.descriptor)) {
-        return isMeanOfPictures(*pool, x, output);
+        return isMeanOfFeatureMaps(*pool, x, output);
     }
     const auto* const reduce = std::get_if<Reduce>(&node.descriptor);
     if (reduce == nullptr || reduce->function != Reduce::Function::MEAN ||

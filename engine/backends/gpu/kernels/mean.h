@@ -36,13 +36,13 @@ struct Mean {
 // no means: its limits alone.
 Mean meanOf(const Reduce& node, const TensorType& x, const TensorType& output, int64_t count);
 Mean meanOf(const Pool2d& node, const TensorType& x, const TensorType& output, int64_t count);
-// Of a node for which isMeanOfPictures() holds.
+// Of a node for which isMeanOfFeatureMaps() holds.
 Mean meanOf(const Node& node, const TensorType& x, const TensorType& output, int64_t count);
 
 // Whether each picture of x [N, H, W, C] becomes the mean of its pixels.
-bool isMeanOfPictures(const Pool2d& node, const Shape& x, const Shape& output);
+bool isMeanOfFeatureMaps(const Pool2d& node, const Shape& x, const Shape& output);
 // The same of any node, as far as the graph tells.
-bool isMeanOfPictures(const Graph& graph, const Node& node);
+bool isMeanOfFeatureMaps(const Graph& graph, const Node& node);
 
 // For texts of kernels: MEAN(sum, n), of MeanNumbers n, as it is stored.
 inline constexpr std::string_view kMeanText = R"(

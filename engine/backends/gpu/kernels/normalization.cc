@@ -47,7 +47,7 @@ typedef struct {
 } Numbers;
 
 #define FIRST (ROW / n.stride * n.count * n.stride + ROW % n.stride)
-#define EACH(i) for (int i = LANE; i < n.count; i += ITEMS)
+#define EACH(i) for (int i = LANE; i < n.count; i += WORK_ITEMS)
 )";
 
 // The sum of bytes' powers is one of integers (byte_tables.h), so that its order does not matter.
@@ -61,15 +61,15 @@ FOLD(float, largest_of, a < b ? b : a)
 FOLD(float, sum_of, a + b)
 #endif
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void softmax(
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void softmax(
         IN(px), IN(powers), OUT(pr), const Numbers n) {
     BIND_IN(X, px);
     BIND_OUT(X, pr);
     const int first = FIRST;
 #ifdef QUANTIZED
     const __global uint* const power_of = (const __global uint*)PLACE(powers);
-    ROOM(int, extremes);
-    ROOM(ulong, sums);
+    LOCAL_MEMORY(int, extremes);
+    LOCAL_MEMORY(ulong, sums);
     int largest = -32768;
     EACH(i) {
         largest = max(largest, LOAD(X, px, first + i * n.stride));
@@ -87,18 +87,18 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void softmax(
         STORE(X, pr, at, round_and_clamp(power * m, n.zero, n.least, n.most));
     }
 #else
-    ROOM(float, room);
+    LOCAL_MEMORY(float, local_memory);
     float largest = -INFINITY;
     EACH(i) {
         const float x = LOAD(X, px, first + i * n.stride);
         largest = largest < x ? x : largest;
     }
-    largest = largest_of(largest, room);
+    largest = largest_of(largest, local_memory);
     float sum = 0.0f;
     EACH(i) {
         sum += exp(n.beta * (LOAD(X, px, first + i * n.stride) - largest));
     }
-    sum = sum_of(sum, room);
+    sum = sum_of(sum, local_memory);
 #ifdef LOGARITHMIC
     const float log_of_sum = log(sum);
 #endif
@@ -125,11 +125,11 @@ constexpr RowFamilies kLength =
 #endif
 FOLD(SUM, sum_of, a + b)
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalize_length(
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void normalize_length(
         IN(px), OUT(pr), const Numbers n) {
     BIND_IN(X, px);
     BIND_OUT(X, pr);
-    ROOM(SUM, room);
+    LOCAL_MEMORY(SUM, local_memory);
     const int first = FIRST;
     SUM sum = 0;
     EACH(i) {
@@ -140,7 +140,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalize_lengt
         sum += x * x;
 #endif
     }
-    sum = sum_of(sum, room);
+    sum = sum_of(sum, local_memory);
 #ifdef QUANTIZED
     const double length = sqrt((double)max(sum, (long)1));
     const float m = (float)(1.0 / (length * (double)n.scale));
@@ -165,23 +165,23 @@ constexpr RowFamilies kInstance =
         forRows({.kernel = "normalize_instance", .shared = {kRowsText, kNumbersText}, .text = R"(
 FOLD(float, sum_of, a + b)
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalize_instance(
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void normalize_instance(
         IN(px), OUT(pr), const Numbers n) {
     BIND_IN(X, px);
     BIND_OUT(X, pr);
-    ROOM(float, room);
+    LOCAL_MEMORY(float, local_memory);
     const int first = FIRST;
     float sum = 0.0f;
     EACH(i) {
         sum += LOAD(X, px, first + i * n.stride);
     }
-    const float mean = sum_of(sum, room) / (float)n.count;
+    const float mean = sum_of(sum, local_memory) / (float)n.count;
     float squares = 0.0f;
     EACH(i) {
         const float distance = LOAD(X, px, first + i * n.stride) - mean;
         squares += distance * distance;
     }
-    const float variance = sum_of(squares, room) / (float)n.count;
+    const float variance = sum_of(squares, local_memory) / (float)n.count;
     const float deviation = sqrt(variance + n.epsilon);
     EACH(i) {
         const int at = first + i * n.stride;
@@ -332,7 +332,7 @@ Status plan(const LocalResponseNormalize& node, StepPlan& step) {
     launch->with(step.in(0)).with(step.out()).with(static_cast<int32_t>(count));
     launch->with(n.count).with(n.stride).with(radius);
     launch->with(node.bias).with(node.alpha).with(node.beta);
-    launch->items = {static_cast<size_t>(count), 1, 1};
+    launch->workItems = {static_cast<size_t>(count), 1, 1};
     launch->work = static_cast<uint64_t>(count) * (2 * static_cast<uint64_t>(radius) + 16);
     return {};
 }

@@ -27,7 +27,7 @@ struct Numbers {
     int32_t strideW = 0;
     int32_t top = 0;
     int32_t left = 0;
-    int32_t pixels = 0;
+    int32_t positions = 0;
     int32_t xZero = 0;
     int32_t zero = 0;
     float ratio = 0.0F;     // of the input's scale to the output's
@@ -49,7 +49,7 @@ typedef struct {
     int stride_w;
     int top;
     int left;
-    int pixels;
+    int positions;
     int x_zero;
     int zero;
     float ratio;
@@ -59,18 +59,18 @@ typedef struct {
 __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void pool(
         IN(px), OUT(pr), const Numbers n) {
     const int channel = (int)get_global_id(0);
-    const int pixel = (int)get_global_id(1);
-    if (channel >= n.depth || pixel >= n.pixels) {
+    const int position = (int)get_global_id(1);
+    if (channel >= n.depth || position >= n.positions) {
         return;
     }
     BIND_IN(X, px);
     BIND_OUT(X, pr);
-    const int left = pixel % n.output_w * n.stride_w - n.left;
-    const int top = pixel / n.output_w % n.output_h * n.stride_h - n.top;
-    const int batch = pixel / (n.output_w * n.output_h);
+    const int left = position % n.output_w * n.stride_w - n.left;
+    const int top = position / n.output_w % n.output_h * n.stride_h - n.top;
+    const int batch = position / (n.output_w * n.output_h);
     const int end_row = min(top + n.filter_h, n.height);
     const int end_column = min(left + n.filter_w, n.width);
-    const int at = pixel * n.depth + channel;
+    const int at = position * n.depth + channel;
 #ifdef QUANTIZED
     long sum = 0;
     int largest = -2147483647 - 1;
@@ -139,9 +139,9 @@ Status plan(const Pool2d& node, StepPlan& step) {
             const ResolvedWindow resolved,
             resolveWindow(node.window, x.shape[1], x.shape[2], node.filterH, node.filterW));
     const Mean mean = meanOf(node, x, output, int64_t{node.filterH} * node.filterW);
-    if (isFloat(x.type) && isMeanOfPictures(node, x.shape, output.shape) &&
+    if (isFloat(x.type) && isMeanOfFeatureMaps(node, x.shape, output.shape) &&
         hasColumns(step.facts())) {
-        return addMeanOfPictures(step, mean);
+        return addMeanOfFeatureMaps(step, mean);
     }
     Numbers n = {.height = x.shape[1],
                  .width = x.shape[2],
@@ -154,7 +154,7 @@ Status plan(const Pool2d& node, StepPlan& step) {
                  .strideW = node.window.strideW,
                  .top = resolved.top,
                  .left = resolved.left,
-                 .pixels = static_cast<int32_t>(countOf(output.shape) / x.shape[3])};
+                 .positions = static_cast<int32_t>(countOf(output.shape) / x.shape[3])};
     std::string defines = "#define X " + std::string(storageOf(x.type)) + "\n";
     if (node.function == Pool2d::Function::AVERAGE) {
         defines += "#define AVERAGE 1\n";
@@ -171,7 +171,7 @@ Status plan(const Pool2d& node, StepPlan& step) {
     n.mean = mean.numbers;
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kPool, defines));
     launch->with(step.in(0)).with(step.out()).with(n);
-    launch->items = {static_cast<size_t>(n.depth), static_cast<size_t>(n.pixels), 1};
+    launch->workItems = {static_cast<size_t>(n.depth), static_cast<size_t>(n.positions), 1};
     launch->work = static_cast<uint64_t>(countOf(output.shape)) *
                    (static_cast<uint64_t>(node.filterH) * static_cast<uint64_t>(node.filterW) + 8);
     return {};

@@ -258,9 +258,9 @@ Status runLstm(StepPlan& step, const LstmAttributes& attributes, Recurrence& rec
     }
     const State state(recurrence, step.in(lstm::kOutputState), step.out(outputs.outputState), size);
     const State cell(recurrence, step.in(lstm::kCellState), step.out(outputs.cellState), units);
-    std::optional<Operand> room;
+    std::optional<Operand> gateScratch;
     if (normalizes) {
-        room = recurrence.floats(batch * 4 * units);
+        gateScratch = recurrence.floats(batch * 4 * units);
     }
     const bool projects = step.has(lstm::kProjectionWeights);
     RecurrentStep projection;
@@ -284,7 +284,7 @@ Status runLstm(StepPlan& step, const LstmAttributes& attributes, Recurrence& rec
         recurrent.state = state.rowsBefore(i);
         recurrent.cell = CellOperands{
                 .attributes = attributes, .before = cell.before(i), .after = cell.after(i)};
-        recurrent.room = room;
+        recurrent.gateScratch = gateScratch;
         RecurrentStep& last = projects ? projection : recurrent;
         last.result = state.after(i);
         last.output = recurrence.rowsOf(step.out(outputs.output), size, i);

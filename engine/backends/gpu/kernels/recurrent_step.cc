@@ -12,8 +12,8 @@ namespace halyard::engine::gpu {
 namespace {
 
 // Of a group, which has a unit or a row.
-constexpr size_t kUnitItems = 64;
-constexpr std::string_view kItemsText = "\n#define ITEMS 64\n";
+constexpr size_t kUnitWorkItems = 64;
+constexpr std::string_view kWorkItemsText = "\n#define WORK_ITEMS 64\n";
 
 // Elements of the batch that share what a group reads of the weights.
 constexpr int64_t kRows = 4;
@@ -207,13 +207,13 @@ float updated(float before, float in, float forget, float modulation, float clip
 constexpr KernelFamily kStep = {.kernel = "recurrent_step",
                                 .shared = {kCellText},
                                 .text = R"(
-#define ITEMS 64
+#define WORK_ITEMS 64
 #define RECURRENT_PARAMETER(i) IN(recurrent##i),
 #define BIND_RECURRENT(i) BIND_IN(T, recurrent##i);
 #define WEIGHT_PARAMETER(i) IN(weight##i),
 #define BIND_WEIGHT(i) BIND_IN(T, weight##i);
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void recurrent_step(
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void recurrent_step(
         IN(state), EACH_GATE(RECURRENT_PARAMETER)
 #ifdef X
         IN(px), EACH_GATE(WEIGHT_PARAMETER)
@@ -229,7 +229,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void recurrent_step(
 #endif
         RESULT_PARAMETER OUTPUT_PARAMETER
         const Numbers n) {
-    const int unit = (int)(get_global_id(0) / ITEMS);
+    const int unit = (int)(get_global_id(0) / WORK_ITEMS);
     const int lane = (int)get_local_id(0);
     const int first = (int)get_global_id(1) * ROWS;
     float sum[GATES][ROWS];
@@ -252,7 +252,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void recurrent_step(
     }
     BIND_IN(STATE, state);
     EACH_GATE(BIND_RECURRENT)
-    for (int k = lane; k < n.state_size; k += ITEMS) {
+    for (int k = lane; k < n.state_size; k += WORK_ITEMS) {
         float element[ROWS];
         for (int row = 0; row < ROWS; ++row) {
             element[row] = first + row < n.batch
@@ -263,7 +263,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void recurrent_step(
 #ifdef X
     BIND_IN(T, px);
     EACH_GATE(BIND_WEIGHT)
-    for (int k = lane; k < n.x_size; k += ITEMS) {
+    for (int k = lane; k < n.x_size; k += WORK_ITEMS) {
         float element[ROWS];
         for (int row = 0; row < ROWS; ++row) {
             element[row] = first + row < n.batch
@@ -272,17 +272,17 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void recurrent_step(
         EACH_GATE(ADD_WEIGHT)
     }
 #endif
-    __local float room[GATES * ROWS][ITEMS];
+    __local float local_memory[GATES * ROWS][WORK_ITEMS];
     for (int i = 0; i < GATES; ++i) {
         for (int row = 0; row < ROWS; ++row) {
-            room[i * ROWS + row][lane] = sum[i][row];
+            local_memory[i * ROWS + row][lane] = sum[i][row];
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int apart = ITEMS / 2; apart > 0; apart /= 2) {
+    for (int apart = WORK_ITEMS / 2; apart > 0; apart /= 2) {
         if (lane < apart) {
             for (int i = 0; i < GATES * ROWS; ++i) {
-                room[i][lane] += room[i][lane + apart];
+                local_memory[i][lane] += local_memory[i][lane + apart];
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -293,7 +293,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void recurrent_step(
     }
     float total[GATES];
     for (int i = 0; i < GATES; ++i) {
-        total[i] = room[i * ROWS + lane][0];
+        total[i] = local_memory[i * ROWS + lane][0];
     }
 #ifdef SUMS
     BIND_IN(F32, sums);
@@ -333,17 +333,17 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void recurrent_step(
 #endif
 }
 )",
-                                .local = {kUnitItems, 1, 1}};
+                                .local = {kUnitWorkItems, 1, 1}};
 
 // An element of the batch for each group: gates that are normalised wait for all of their units.
 // What the gate of the cell's input had room for keeps the cell's next state.
 constexpr KernelFamily kNormalizedCell = {.kernel = "normalized_cell",
-                                          .shared = {kItemsText, kRowsText, kCellText},
+                                          .shared = {kWorkItemsText, kRowsText, kCellText},
                                           .text = R"(
 FOLD(float, sum_of, a + b)
 #define NORM_PARAMETER(i) IN(norm##i),
 #define BIND_NORM(i) BIND_IN(T, norm##i);
-#define EACH(u) for (int u = LANE; u < n.units; u += ITEMS)
+#define EACH(u) for (int u = LANE; u < n.units; u += WORK_ITEMS)
 #define RAW(i, u) raw[(ROW * GATES + (i)) * n.units + (u)]
 
 #define SETTLE(i, VALUE) \
@@ -351,13 +351,13 @@ FOLD(float, sum_of, a + b)
     EACH(u) { \
         mean##i += VALUE; \
     } \
-    mean##i = sum_of(mean##i, room) / (float)n.units; \
+    mean##i = sum_of(mean##i, local_memory) / (float)n.units; \
     float inverse##i = 0.0f; \
     EACH(u) { \
         const float distance = VALUE - mean##i; \
         inverse##i += distance * distance; \
     } \
-    inverse##i = 1.0f / sqrt(sum_of(inverse##i, room) / (float)n.units + n.epsilon);
+    inverse##i = 1.0f / sqrt(sum_of(inverse##i, local_memory) / (float)n.units + n.epsilon);
 #define NORMALIZED_(i, VALUE) \
     ((VALUE - mean##i) * inverse##i * LOAD(T, norm##i, u) + LOAD(T, bias##i, u))
 #define NORMALIZED(i, VALUE) NORMALIZED_(i, VALUE)
@@ -376,11 +376,11 @@ FOLD(float, sum_of, a + b)
 #define MODULATION_SUM RAW(MODULATION, u)
 #define OUT_SUM (RAW(LET_OUT, u) + SEEN_OUT(RAW(MODULATION, u), u))
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalized_cell(
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void normalized_cell(
         OUT(raw), EACH_GATE(NORM_PARAMETER) EACH_GATE(BIAS_PARAMETER)
         CELL_PARAMETERS RESULT_PARAMETER OUTPUT_PARAMETER
         const Numbers n) {
-    ROOM(float, room);
+    LOCAL_MEMORY(float, local_memory);
     BIND_OUT(F32, raw);
     EACH_GATE(BIND_NORM)
     EACH_GATE(BIND_BIAS)
@@ -413,7 +413,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void normalized_cell
     }
 }
 )",
-                                          .local = {kUnitItems, 1, 1}};
+                                          .local = {kUnitWorkItems, 1, 1}};
 
 class Defines {
   public:
@@ -553,11 +553,11 @@ Status addSums(StepPlan& step, const RecurrentStep& recurrent, const std::option
         }
         passResults(*launch, recurrent);
     }
-    launch->items = {static_cast<size_t>(recurrent.units) * kUnitItems,
-                     static_cast<size_t>((recurrent.batch + rows - 1) / rows), 1};
+    launch->workItems = {static_cast<size_t>(recurrent.units) * kUnitWorkItems,
+                         static_cast<size_t>((recurrent.batch + rows - 1) / rows), 1};
     const int64_t depth = recurrent.state.size + (takesX ? recurrent.x->size : 0);
     launch->work = static_cast<uint64_t>(recurrent.units * recurrent.batch) *
-                   recurrent.gates.size() * (static_cast<uint64_t>(depth) + kUnitItems);
+                   recurrent.gates.size() * (static_cast<uint64_t>(depth) + kUnitWorkItems);
     return {};
 }
 
@@ -584,8 +584,8 @@ Status addInputProduct(StepPlan& step, const InputProduct& product) {
     for (const int64_t number : {product.rows, product.columns, product.depth, product.stride}) {
         launch->with(static_cast<int32_t>(number));
     }
-    launch->items = {static_cast<size_t>(product.columns),
-                     (static_cast<size_t>(product.rows) + kTile - 1) / kTile * (kTile / 2), 1};
+    launch->workItems = {static_cast<size_t>(product.columns),
+                         (static_cast<size_t>(product.rows) + kTile - 1) / kTile * (kTile / 2), 1};
     launch->work = static_cast<uint64_t>(product.rows * product.columns) *
                    (static_cast<uint64_t>(product.depth) + 4);
     return {};
@@ -598,13 +598,13 @@ Status addRecurrentStep(StepPlan& step, const RecurrentStep& recurrent) {
     if (!normalizes(recurrent)) {
         return addSums(step, recurrent, std::nullopt);
     }
-    HALYARD_RETURN_IF_ERROR(addSums(step, recurrent, recurrent.room));
+    HALYARD_RETURN_IF_ERROR(addSums(step, recurrent, recurrent.gateScratch));
     Defines defines;
     defines.add("T", recurrent.storage).add("GATES", gateCount(recurrent));
     defineCell(defines, recurrent);
     defineResults(defines, recurrent);
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kNormalizedCell, defines.text()));
-    launch->with(*recurrent.room);
+    launch->with(*recurrent.gateScratch);
     for (const GateOperands& gate : recurrent.gates) {
         launch->with(*gate.layerNorm);
     }
@@ -613,7 +613,7 @@ Status addRecurrentStep(StepPlan& step, const RecurrentStep& recurrent) {
     }
     passCell(*launch, recurrent);
     passResults(*launch, recurrent);
-    launch->items = {static_cast<size_t>(recurrent.batch) * kUnitItems, 1, 1};
+    launch->workItems = {static_cast<size_t>(recurrent.batch) * kUnitWorkItems, 1, 1};
     launch->work = static_cast<uint64_t>(recurrent.batch * recurrent.units) * 64;
     return {};
 }

@@ -76,7 +76,7 @@ struct RecurrentStep {
     std::optional<StoredRows> sums = {};
     std::optional<CellOperands> cell = {};
     // Where gates are normalised: room for a float32 of each element, gate and unit.
-    std::optional<Operand> room = {};
+    std::optional<Operand> gateScratch = {};
     float low = -std::numeric_limits<float>::infinity();
     float high = std::numeric_limits<float>::infinity();
     // Where the results go: to one or both, [element, unit].

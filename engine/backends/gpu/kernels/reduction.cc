@@ -52,11 +52,11 @@ typedef struct {
 
 FOLD(SUM, fold_of, COMBINE)
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void reduce(
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void reduce(
         IN(px), OUT(pr), const Walk walk, const Numbers n) {
     BIND_IN(X, px);
     BIND_OUT(R, pr);
-    ROOM(SUM, room);
+    LOCAL_MEMORY(SUM, local_memory);
     int rest = ROW;
     int first = 0;
     for (int axis = KEPT - 1; axis >= 0; --axis) {
@@ -64,7 +64,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void reduce(
         rest /= walk.kept_extent[axis];
     }
     SUM a = NOTHING;
-    for (int i = LANE; i < n.mean.count; i += ITEMS) {
+    for (int i = LANE; i < n.mean.count; i += WORK_ITEMS) {
         int left = i;
         int at = first;
         for (int axis = FOLDED - 1; axis >= 0; --axis) {
@@ -75,7 +75,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void reduce(
         const SUM b = ELEMENT_OF(x);
         a = COMBINE;
     }
-    a = fold_of(a, room);
+    a = fold_of(a, local_memory);
     if (LANE == 0) {
         STORE(R, pr, ROW, FINISH(a));
     }
@@ -85,7 +85,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void reduce(
 // Of x as [pictures, n.count, channels]: neighbouring items take neighbouring channels, and those
 // of a group that share a channel take its elements in turn.
 constexpr size_t kColumnChannels = 32;
-constexpr size_t kColumnItems = 8;
+constexpr size_t kColumnWorkItems = 8;
 constexpr KernelFamily kColumns = {.kernel = "reduce_columns",
                                    .shared = {kMeanText, kNumbersText},
                                    .text = R"(
@@ -96,7 +96,7 @@ __kernel __attribute__((reqd_work_group_size(CHANNELS, SHARES, 1))) void reduce_
         IN(px), OUT(pr), const int channels, const Numbers n) {
     BIND_IN(X, px);
     BIND_OUT(R, pr);
-    __local SUM room[SHARES][CHANNELS];
+    __local SUM local_memory[SHARES][CHANNELS];
     const int channel = (int)get_global_id(0);
     const int picture = (int)get_global_id(2);
     const int column = (int)get_local_id(0);
@@ -109,18 +109,18 @@ __kernel __attribute__((reqd_work_group_size(CHANNELS, SHARES, 1))) void reduce_
             a = COMBINE;
         }
     }
-    room[share][column] = a;
+    local_memory[share][column] = a;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (share == 0 && channel < channels) {
         for (int i = 1; i < SHARES; ++i) {
-            const SUM b = room[i][column];
+            const SUM b = local_memory[i][column];
             a = COMBINE;
         }
         STORE(R, pr, picture * channels + channel, FINISH(a));
     }
 }
 )",
-                                   .local = {kColumnChannels, kColumnItems, 1}};
+                                   .local = {kColumnChannels, kColumnWorkItems, 1}};
 
 // Sequential: the first of equals counts.
 constexpr KernelFamily kArgument = {.kernel = "find_extreme",
@@ -241,8 +241,8 @@ Status addColumns(StepPlan& step, const std::string& defines, int32_t channels, 
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kColumns, defines));
     const auto results = static_cast<size_t>(countOf(step.output().shape));
     launch->with(step.in(0)).with(step.out()).with(channels).with(n);
-    launch->items = {static_cast<size_t>(channels), kColumnItems,
-                     results / static_cast<size_t>(channels)};
+    launch->workItems = {static_cast<size_t>(channels), kColumnWorkItems,
+                         results / static_cast<size_t>(channels)};
     launch->work = results * (static_cast<uint64_t>(n.mean.count) * 4 + 64);
     return {};
 }
@@ -263,10 +263,10 @@ int32_t channelsOf(const std::vector<Axis>& kept, const std::vector<Axis>& folde
 }  // namespace
 
 bool hasColumns(const DeviceFacts& facts) {
-    return facts.groupSize >= kColumnChannels * kColumnItems;
+    return facts.maxWorkGroupSize >= kColumnChannels * kColumnWorkItems;
 }
 
-Status addMeanOfPictures(StepPlan& step, const Mean& mean) {
+Status addMeanOfFeatureMaps(StepPlan& step, const Mean& mean) {
     const std::string defines =
             definesOf(foldOf(Reduce::Function::MEAN, false), step) + mean.defines;
     return addColumns(step, defines, step.input(0).shape[3], {.mean = mean.numbers});
@@ -352,7 +352,7 @@ Status plan(const ArgMinMax& node, StepPlan& step) {
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kArgument, defines));
     launch->with(step.in(0)).with(step.out()).with(count).with(x.shape[axis]);
     launch->with(static_cast<int32_t>(countOf(Shape(x.shape.extents().subspan(axis + 1)))));
-    launch->items = {static_cast<size_t>(count), 1, 1};
+    launch->workItems = {static_cast<size_t>(count), 1, 1};
     launch->work = static_cast<uint64_t>(countOf(x.shape)) * 4;
     return {};
 }

@@ -15,6 +15,6 @@ bool hasColumns(const DeviceFacts& facts);
 
 // On such a device: the mean over height and width of the step's input, of floats [N, H, W, C],
 // by the rule of `mean`.
-Status addMeanOfPictures(StepPlan& step, const Mean& mean);
+Status addMeanOfFeatureMaps(StepPlan& step, const Mean& mean);
 
 }  // namespace halyard::engine::gpu

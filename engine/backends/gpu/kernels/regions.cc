@@ -112,7 +112,7 @@ int reason_against(const Region region, const Numbers n) {
 constexpr KernelFamily kCheckRegions = {.kernel = "check_regions",
                                         .shared = {kFindingText, kRegionText},
                                         .text = R"(
-__kernel __attribute__((reqd_work_group_size(CHECK_ITEMS, 1, 1))) void check_regions(
+__kernel __attribute__((reqd_work_group_size(CHECK_WORK_ITEMS, 1, 1))) void check_regions(
         IN(boxes), IN(batches), OUT(finding), const Numbers n) {
     BIND_IN(B, boxes);
     BIND_IN(I32, batches);
@@ -131,7 +131,7 @@ __kernel __attribute__((reqd_work_group_size(CHECK_ITEMS, 1, 1))) void check_reg
     REPORT(wrong, reason, value)
 }
 )",
-                                        .local = {kCheckItems, 1, 1}};
+                                        .local = {kCheckWorkItems, 1, 1}};
 
 // A channel of a bin for each item, whose samples are added in the reference's order. Of a region
 // that is far larger than the picture most samples are beyond it: those that may not be are found
@@ -162,9 +162,9 @@ Samples samples_of(const float begin, const float end, const int bins, const int
     s.step = QUOTIENT(s.bin, (float)s.count);
     const float start = sample_at(s, bin, 0);
     const float most = (float)s.count;
-    const float room = 4.0f + 1e-6f * ((fabs(begin) + (float)bin * s.bin) / s.step);
-    s.first = (int)between((-1.0f - start) / s.step - room, 0.0f, most);
-    s.end = (int)between(((float)extent - start) / s.step + room, 0.0f, most);
+    const float margin = 4.0f + 1e-6f * ((fabs(begin) + (float)bin * s.bin) / s.step);
+    s.first = (int)between((-1.0f - start) / s.step - margin, 0.0f, most);
+    s.end = (int)between(((float)extent - start) / s.step + margin, 0.0f, most);
     return s;
 }
 
@@ -352,7 +352,7 @@ Status addRegions(StepPlan& step, const KernelFamily& family, const Numbers& n, 
             [batches = n.batches](const Finding& found) { return failureOf(found, batches); });
     HALYARD_ASSIGN_OR_RETURN(Launch* const check, step.launch(kCheckRegions, defines));
     check->with(step.in(1)).with(step.in(2)).with(finding).with(n);
-    check->items = {kCheckItems, 1, 1};
+    check->workItems = {kCheckWorkItems, 1, 1};
     check->work = static_cast<uint64_t>(n.regions) * 16;
     const int64_t count = countOf(step.output().shape);
     if (count == 0) {
@@ -360,7 +360,7 @@ Status addRegions(StepPlan& step, const KernelFamily& family, const Numbers& n, 
     }
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(family, defines));
     launch->with(step.in(0)).with(step.in(1)).with(step.in(2)).with(step.out()).with(n);
-    launch->items = {static_cast<size_t>(count), 1, 1};
+    launch->workItems = {static_cast<size_t>(count), 1, 1};
     launch->work = static_cast<uint64_t>(n.regions) * static_cast<uint64_t>(n.depth) *
                    static_cast<uint64_t>(workPerChannel);
     return {};

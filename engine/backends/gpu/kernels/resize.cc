@@ -134,7 +134,7 @@ Status plan(const Resize& node, StepPlan& step) {
     launch->with(step.in(0)).with(rows).with(columns).with(step.out());
     launch->with(x.shape[1]).with(x.shape[2]).with(x.shape[3]);
     launch->with(output[1]).with(output[2]).with(pixels);
-    launch->items = {static_cast<size_t>(output[3]), static_cast<size_t>(pixels), 1};
+    launch->workItems = {static_cast<size_t>(output[3]), static_cast<size_t>(pixels), 1};
     launch->work = static_cast<uint64_t>(countOf(output)) * 16;
     return {};
 }

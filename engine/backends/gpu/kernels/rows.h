@@ -21,14 +21,14 @@
 namespace halyard::engine::gpu {
 
 // Items of a group, the best guess first: every device has so many.
-inline constexpr std::array<size_t, 3> kRowItems = {64, 128, 256};
+inline constexpr std::array<size_t, 3> kRowWorkItems = {64, 128, 256};
 
 // One for each of them.
-using RowFamilies = std::array<KernelFamily, kRowItems.size()>;
+using RowFamilies = std::array<KernelFamily, kRowWorkItems.size()>;
 constexpr RowFamilies forRows(const KernelFamily& family) {
     RowFamilies families = {family, family, family};
-    for (size_t i = 0; i < kRowItems.size(); ++i) {
-        families[i].local[0] = kRowItems[i];
+    for (size_t i = 0; i < kRowWorkItems.size(); ++i) {
+        families[i].local[0] = kRowWorkItems[i];
     }
     return families;
 }
@@ -46,28 +46,28 @@ struct Rows {
 // Launches a kernel of one of the families.
 Status addRows(StepPlan& step, const Rows& rows);
 
-// For texts of kernels: ITEMS (of a group), ROW (the number of the group's row), LANE (that of the
-// item in its group) and FOLD(TYPE, NAME, EXPRESSION), a function NAME(value, room) whose result is
-// that of EXPRESSION over all items' values, two at a time as a and b. `room` is the kernel's
-// ROOM(TYPE).
+// For texts of kernels: WORK_ITEMS (of a group), ROW (the number of the group's row), LANE (that of
+// the item in its group) and FOLD(TYPE, NAME, EXPRESSION), a function NAME(value, room) whose
+// result is that of EXPRESSION over all items' values, two at a time as a and b. `local_memory` is
+// the kernel's LOCAL_MEMORY(TYPE).
 inline constexpr std::string_view kRowsText = R"(
-#define ROW (int)(get_global_id(0) / ITEMS)
+#define ROW (int)(get_global_id(0) / WORK_ITEMS)
 #define LANE (int)get_local_id(0)
-#define ROOM(TYPE, name) __local TYPE name[ITEMS]
+#define LOCAL_MEMORY(TYPE, name) __local TYPE name[WORK_ITEMS]
 #define FOLD(TYPE, NAME, EXPRESSION) \
-    TYPE NAME(const TYPE value, __local TYPE* room) { \
+    TYPE NAME(const TYPE value, __local TYPE* local_memory) { \
         const int lane = LANE; \
-        room[lane] = value; \
+        local_memory[lane] = value; \
         barrier(CLK_LOCAL_MEM_FENCE); \
-        for (int apart = ITEMS / 2; apart > 0; apart /= 2) { \
+        for (int apart = WORK_ITEMS / 2; apart > 0; apart /= 2) { \
             if (lane < apart) { \
-                const TYPE a = room[lane]; \
-                const TYPE b = room[lane + apart]; \
-                room[lane] = EXPRESSION; \
+                const TYPE a = local_memory[lane]; \
+                const TYPE b = local_memory[lane + apart]; \
+                local_memory[lane] = EXPRESSION; \
             } \
             barrier(CLK_LOCAL_MEM_FENCE); \
         } \
-        const TYPE result = room[0]; \
+        const TYPE result = local_memory[0]; \
         barrier(CLK_LOCAL_MEM_FENCE); \
         return result; \
     }

@@ -39,7 +39,7 @@ __kernel __attribute__((reqd_work_group_size(128, 1, 1))) void gather(
 constexpr KernelFamily kCheckIndices = {.kernel = "check_indices",
                                         .shared = {kFindingText},
                                         .text = R"(
-__kernel __attribute__((reqd_work_group_size(CHECK_ITEMS, 1, 1))) void check_indices(
+__kernel __attribute__((reqd_work_group_size(CHECK_WORK_ITEMS, 1, 1))) void check_indices(
         IN(indices), OUT(finding), const int count, const int extent) {
     BIND_IN(I32, indices);
     int wrong = NOTHING;
@@ -53,7 +53,7 @@ __kernel __attribute__((reqd_work_group_size(CHECK_ITEMS, 1, 1))) void check_ind
     REPORT(wrong, 0, value)
 }
 )",
-                                        .local = {kCheckItems, 1, 1}};
+                                        .local = {kCheckWorkItems, 1, 1}};
 
 // An element of x for each item, which goes where so many of its row come before it: larger ones,
 // NaN first, and of equals the later ones. Those that have k before them go nowhere.
@@ -166,7 +166,7 @@ Status checkIndices(StepPlan& step, size_t axis) {
     });
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kCheckIndices, ""));
     launch->with(step.in(1)).with(finding).with(static_cast<int32_t>(count)).with(extent);
-    launch->items = {kCheckItems, 1, 1};
+    launch->workItems = {kCheckWorkItems, 1, 1};
     launch->work = static_cast<uint64_t>(count) * 4;
     return {};
 }
@@ -192,7 +192,7 @@ Status plan(const Gather& node, StepPlan& step) {
     launch->with(static_cast<int32_t>(countOf(step.input(1).shape)));
     launch->with(static_cast<int32_t>(countOf(Shape(x.extents().subspan(axis + 1)))));
     launch->with(x[axis]);
-    launch->items = {static_cast<size_t>(count), 1, 1};
+    launch->workItems = {static_cast<size_t>(count), 1, 1};
     launch->work = static_cast<uint64_t>(count) * 8;
     return {};
 }
@@ -217,7 +217,7 @@ Status plan(const TopK& node, StepPlan& step) {
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kTopK, defines));
     launch->with(step.in(0)).with(step.out(0)).with(step.out(1));
     launch->with(static_cast<int32_t>(count)).with(along).with(node.k);
-    launch->items = {static_cast<size_t>(count), 1, 1};
+    launch->workItems = {static_cast<size_t>(count), 1, 1};
     launch->work = static_cast<uint64_t>(count) * (static_cast<uint64_t>(along) + 4);
     return {};
 }
@@ -236,7 +236,7 @@ Status plan(const HashtableLookup& /*node*/, StepPlan& step) {
     HALYARD_ASSIGN_OR_RETURN(Launch* const find, step.launch(kFindKeys, ""));
     find->with(step.in(0)).with(step.in(1)).with(rows).with(step.out(1));
     find->with(static_cast<int32_t>(lookups)).with(step.input(1).shape[0]);
-    find->items = {static_cast<size_t>(lookups), 1, 1};
+    find->workItems = {static_cast<size_t>(lookups), 1, 1};
     find->work = static_cast<uint64_t>(lookups) * 64;
     const int64_t count = countOf(step.output(0).shape);
     if (count == 0) {
@@ -247,7 +247,7 @@ Status plan(const HashtableLookup& /*node*/, StepPlan& step) {
             step.launch(kTakeRows, elementsAre(movedStorageOf(step.output(0).type))));
     take->with(rows).with(step.in(2)).with(step.out(0)).with(static_cast<int32_t>(count));
     take->with(static_cast<int32_t>(count / lookups));
-    take->items = {static_cast<size_t>(count), 1, 1};
+    take->workItems = {static_cast<size_t>(count), 1, 1};
     take->work = static_cast<uint64_t>(count) * 8;
     return {};
 }

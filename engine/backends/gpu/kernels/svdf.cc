@@ -95,7 +95,7 @@ Status plan(const Svdf& node, StepPlan& step) {
     }
     launch->with(step.out(0)).with(step.out(1)).with(count).with(step.output(1).shape[1]);
     launch->with(node.rank).with(memory).with(range.low).with(range.high);
-    launch->items = {static_cast<size_t>(count), 1, 1};
+    launch->workItems = {static_cast<size_t>(count), 1, 1};
     launch->work = static_cast<uint64_t>(count) * static_cast<uint64_t>(node.rank) *
                    (static_cast<uint64_t>(memory) + 4) * 4;
     return {};

@@ -24,7 +24,7 @@ std::string Geometry::toString() const {
     std::string text;
     for (const int32_t number :
          {height, width, depth, filterH, filterW, outputH, outputW, channels, strideH, strideW, top,
-          left, dilationH, dilationW, pixels, groupDepth, channelsPerGroup}) {
+          left, dilationH, dilationW, positions, groupDepth, channelsPerGroup}) {
         text.append(text.empty() ? "" : ",").append(std::to_string(number));
     }
     return text;

@@ -60,15 +60,15 @@ struct Geometry {
     int32_t left = 0;
     int32_t dilationH = 1;
     int32_t dilationW = 1;
-    int32_t pixels = 1;            // of the output, of all batches
+    int32_t positions = 1;         // of the output, of all batches
     int32_t groupDepth = 1;        // channels of x that one of the output reads
     int32_t channelsPerGroup = 1;  // of the output; of a depthwise one, for each of x
 
     // Of an element of the output.
     int32_t products() const { return filterH * filterW * groupDepth; }
     int32_t groups() const { return channels / channelsPerGroup; }
-    int64_t pixelsOfPicture() const { return int64_t{outputH} * outputW; }
-    int64_t pictures() const { return pixels / pixelsOfPicture(); }
+    int64_t positionsOfFeatureMap() const { return int64_t{outputH} * outputW; }
+    int64_t featureMaps() const { return positions / positionsOfFeatureMap(); }
     // Whether each pixel of the output is made of the pixel of x at its place alone.
     bool isPointwise() const {
         return filterH == 1 && filterW == 1 && strideH == 1 && strideW == 1 && top == 0 &&
@@ -136,7 +136,7 @@ typedef struct {
     int left;
     int dilation_h;
     int dilation_w;
-    int pixels;
+    int positions;
     int group_depth;
     int channels_per_group;
 } Geometry;

@@ -16,7 +16,7 @@ namespace {
 // Sets of shapes whose kernels stay bound.
 constexpr size_t kMostPlans = 4;
 // Groups along an axis but the first that every device takes.
-constexpr size_t kMostGroups = 65535;
+constexpr size_t kMaxWorkGroups = 65535;
 // An operand's block is in the highest bits of its offset, as the prelude has it.
 constexpr int kBlockShift = 59;
 constexpr size_t kMostBlocks = 32;
@@ -96,20 +96,20 @@ std::vector<GpuQueue::Range> BoundKernels::rangesOf(const Launch& launch) const 
     const std::span<const size_t, 3> local(launch.program->family().local);
     std::array<size_t, 3> groups = {};
     for (size_t axis = 0; axis < groups.size(); ++axis) {
-        groups[axis] = (launch.items[axis] + local[axis] - 1) / local[axis];
+        groups[axis] = (launch.workItems[axis] + local[axis] - 1) / local[axis];
     }
     const size_t axis = static_cast<size_t>(std::ranges::max_element(groups) - groups.begin());
     size_t each = groups[axis] / (1 + launch.work / GpuQueue::mostWork(mDevice->facts()));
-    each = std::clamp<size_t>(each, 1, axis == 0 ? groups[axis] : kMostGroups);
+    each = std::clamp<size_t>(each, 1, axis == 0 ? groups[axis] : kMaxWorkGroups);
     std::vector<GpuQueue::Range> ranges;
     for (size_t begin = 0; begin < groups[axis]; begin += each) {
         GpuQueue::Range& range = ranges.emplace_back();
         for (size_t i = 0; i < groups.size(); ++i) {
-            range.items[i] = groups[i] * local[i];
+            range.workItems[i] = groups[i] * local[i];
             range.local[i] = local[i];
         }
         range.offset[axis] = begin * local[axis];
-        range.items[axis] = std::min(each, groups[axis] - begin) * local[axis];
+        range.workItems[axis] = std::min(each, groups[axis] - begin) * local[axis];
         range.work = launch.work * each / groups[axis];
     }
     return ranges;

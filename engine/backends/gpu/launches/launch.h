@@ -59,8 +59,8 @@ struct Launch {
     std::string defines;
     std::shared_ptr<const Program> program;  // for as many blocks as the arguments may lie in
     std::vector<std::variant<Operand, ByValue>> arguments;
-    std::array<size_t, 3> items = {1, 1, 1};  // rounded up to whole groups when it is enqueued
-    uint64_t work = 0;                        // operations of all items together, roughly
+    std::array<size_t, 3> workItems = {1, 1, 1};  // rounded up to whole groups when it is enqueued
+    uint64_t work = 0;                            // operations of all items together, roughly
     size_t step = 0;
 
     Launch& with(const Operand& operand) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostLogBytes = 2000;
 // Of the one group of an attempt, and what it may write to.
-constexpr size_t kAttemptItems = 32;
+constexpr size_t kAttemptWorkItems = 32;
 constexpr size_t kAttemptBytes = 4096;
 
 Status build(const Device& device, cl_program program) {
@@ -87,7 +87,7 @@ Result<int32_t> attemptSource(const Device& device, const std::string& source) {
     const cl_mem buffer = memory.get();
     HALYARD_RETURN_IF_ERROR(
             check(cl.clSetKernelArg(kernel.get(), 0, sizeof buffer, &buffer), "clSetKernelArg"));
-    const size_t items = kAttemptItems;
+    const size_t items = kAttemptWorkItems;
     HALYARD_RETURN_IF_ERROR(check(cl.clEnqueueNDRangeKernel(queue.get(), kernel.get(), 1, nullptr,
                                                             &items, &items, 0, nullptr, nullptr),
                                   "clEnqueueNDRangeKernel"));

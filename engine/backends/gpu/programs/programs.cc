@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/backends/gpu/programs/prelude.h"
+#include "engine/backends/gpu/programs/preamble.h"
 #include "engine/backends/gpu/programs/program_build.h"
 #include "engine/base/log.h"
 #include "engine/numerics/fingerprint.h"
@@ -20,18 +20,18 @@ namespace {
 // need. Where it is not, some are built again.
 constexpr size_t kMostPrograms = 1024;
 
-std::string preludeFor(const DeviceFacts& facts) {
-    std::string prelude;
+std::string preambleFor(const DeviceFacts& facts) {
+    std::string preamble;
     if (facts.hasDoubles) {
-        prelude += "#define HAS_DOUBLES 1\n";
+        preamble += "#define HAS_DOUBLES 1\n";
     }
     if (facts.type != CL_DEVICE_TYPE_CPU) {
-        prelude += "#define UNROLLS 1\n";
+        preamble += "#define UNROLLS 1\n";
     }
     if (facts.dividesExactly) {
-        prelude += "#define DIVIDES_EXACTLY 1\n";
+        preamble += "#define DIVIDES_EXACTLY 1\n";
     }
-    return prelude.append(kPrelude);
+    return preamble.append(kPreamble);
 }
 
 // How many blocks programs have: few kinds, so that few programs are built.
@@ -82,11 +82,11 @@ Programs::Programs(std::shared_ptr<const Device> device,
                    std::vector<std::unique_ptr<CompilerProcess>> compilers)
     : mDevice(std::move(device)),
       mCompilers(std::move(compilers)),
-      mPrelude(preludeFor(mDevice->facts())) {}
+      mPreamble(preambleFor(mDevice->facts())) {}
 
 std::string Programs::sourceOf(const KernelFamily& family, const std::string& defines,
                                size_t blocks) const {
-    std::string source = blocksText(blocks) + defines + mPrelude;
+    std::string source = blocksText(blocks) + defines + mPreamble;
     for (const std::string_view shared : family.shared) {
         source.append(shared);
     }

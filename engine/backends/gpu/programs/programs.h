@@ -103,7 +103,7 @@ class Programs {
     const std::shared_ptr<const Device> mDevice;
     // The first is asked before the others: an idle one costs nothing until it is used.
     const std::vector<std::unique_ptr<CompilerProcess>> mCompilers;
-    const std::string mPrelude;  // before every text
+    const std::string mPreamble;  // before every text
     std::mutex mMutex;
     Built mBuilt;                              // by the whole source
     Built mLoaded;                             // by that and what was kept of it

@@ -23,7 +23,7 @@ namespace {
 
 using namespace gpu;
 
-constexpr size_t kItems = 8;
+constexpr size_t kWorkItems = 8;
 constexpr CUresult kIllegalAddress = 700;
 
 class OpenClOnCudaTest : public testing::Test {
@@ -55,7 +55,7 @@ class OpenClOnCudaTest : public testing::Test {
         cl_int code = CL_SUCCESS;
         MemoryHandle memory(mDevice->library(),
                             cl().clCreateBuffer(mDevice->context(), flags,
-                                                2 * kItems * sizeof(float), nullptr, &code));
+                                                2 * kWorkItems * sizeof(float), nullptr, &code));
         EXPECT_EQ(code, CL_SUCCESS);
         return memory;
     }
@@ -86,14 +86,14 @@ class OpenClOnCudaTest : public testing::Test {
                                            0, nullptr, nullptr);
     }
     void fillWithOnes() const {
-        const std::vector<float> ones(2 * kItems, 1.0f);
+        const std::vector<float> ones(2 * kWorkItems, 1.0f);
         EXPECT_EQ(cl().clEnqueueWriteBuffer(mQueue.get(), mMemory.get(), CL_TRUE, 0,
                                             ones.size() * sizeof(float), ones.data(), 0, nullptr,
                                             nullptr),
                   CL_SUCCESS);
     }
     std::vector<float> contents() const {
-        std::vector<float> found(2 * kItems);
+        std::vector<float> found(2 * kWorkItems);
         EXPECT_EQ(cl().clEnqueueReadBuffer(mQueue.get(), mMemory.get(), CL_TRUE, 0,
                                            found.size() * sizeof(float), found.data(), 0, nullptr,
                                            nullptr),
@@ -112,7 +112,7 @@ TEST_F(OpenClOnCudaTest, RunsAPartOfARange) {
     const KernelHandle kernel = makeKernel();
     setAll(kernel, 3, 2.0f);
     EXPECT_EQ(launch(kernel, 4, 2), CL_SUCCESS);
-    std::vector<float> expected(2 * kItems, 1.0f);
+    std::vector<float> expected(2 * kWorkItems, 1.0f);
     expected[7] = expected[8] = 2.0f;
     EXPECT_EQ(contents(), expected);
 }
@@ -145,7 +145,7 @@ TEST_F(OpenClOnCudaTest, ReplaysLaunchesWithTheArgumentsThatTheyHad) {
         EXPECT_EQ(cl().clEnqueueCommandBufferKHR(1, &same, recording.get(), 0, nullptr, nullptr),
                   CL_SUCCESS);
     }
-    std::vector<float> expected(2 * kItems, 1.0f);
+    std::vector<float> expected(2 * kWorkItems, 1.0f);
     expected[0] = expected[1] = 36.0f;
     EXPECT_EQ(contents(), expected);
 }

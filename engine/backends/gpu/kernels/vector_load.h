@@ -15,7 +15,7 @@ namespace halyard::engine::gpu {
 
 // How a row's elements become words. A word has an element of float32, two of float16 as the
 // device's own products of matrices read them, or four of 8 bits.
-struct VectorForm {
+struct VectorLoad {
     int32_t elements = 1;  // of a vector: what a row's length is a multiple of
     int32_t pack = 1;      // elements of a word
     // A vector is a word of elements that are fetched one by one, as rows are not of whole words.
@@ -27,13 +27,13 @@ struct VectorForm {
 
 // The longest vectors for rows of this many elements; of one element where no longer one does.
 // `packsHalves`: float16 stays as it is.
-VectorForm vectorFormFor(DataType type, int32_t rowLength, bool packsHalves);
+VectorLoad vectorLoadFor(DataType type, int32_t rowLength, bool packsHalves);
 
 // For texts of kernels, behind kWeightedSumText: Vector; FETCH(T, p, i), the vector that starts at
 // element i of p; KEEP(row, v, vector), which puts it at the v-th place of a row in local memory;
 // and WORD_SUM(sum, x, w), to which the products of two words are added. Of bytes ROW_SUM(T,
 // vector), the sum of a vector's elements.
-inline constexpr std::string_view kVectorsText = R"(
+inline constexpr std::string_view kVectorLoadText = R"(
 #define VECTOR_1 uint
 #define VECTOR_2 uint2
 #define VECTOR_4 uint4

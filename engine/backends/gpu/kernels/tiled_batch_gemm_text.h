@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel of addTiledMatrices(), behind the texts of its family.
+// The kernel of addTiledBatchGemm(), behind the texts of its family.
 
 #pragma once
 
@@ -8,18 +8,18 @@
 
 namespace halyard::engine::gpu {
 
-// A group has TM rows by TN columns of a result. As in kTilesText rows of a and columns of b, ROW
-// words of each at a time, lie in local memory while those of the next round are on their way, and
-// SLICES of the group's items take their own share of each round's products.
+// A group has TM rows by TN columns of a result. As in kTiledGemmText rows of a and columns of b,
+// ROW words of each at a time, lie in local memory while those of the next round are on their way,
+// and GROUP_SPLIT_K of the group's items take their own share of each round's products.
 //
 // A factor comes vector by vector along the products of an element, or with ..._ACROSS element by
 // element, eight neighbours of what lies across these for every four of them: so a warp reads whole
 // sectors of memory, and writes to every bank of local memory once.
-inline constexpr std::string_view kMatrixTilesText = R"(
+inline constexpr std::string_view kTiledBatchGemmText = R"(
 #define STEP (ROW * PACK)
 #define ROW_WORDS (ROW + 4)
 #define VECTORS (STEP / VECTOR_ELEMENTS)
-#define ROWS_APART (ITEMS / VECTORS)
+#define ROWS_APART (WORK_ITEMS / VECTORS)
 #define TILE_WORDS ((TM + TN) * ROW_WORDS)
 
 #if PACK == 1
@@ -32,8 +32,8 @@ inline constexpr std::string_view kMatrixTilesText = R"(
 
 // What an item brings of so many ROWS: its number i, at row MY_ROW and product MY_K of a round.
 #define ROWS_VECTORS(ROWS) ((ROWS + ROWS_APART - 1) / ROWS_APART)
-#define ROWS_ACROSS(ROWS) (ROWS * STEP / ITEMS)
-#define PLACE_ACROSS(i) (lane / 32 + (i) * (ITEMS / 32))
+#define ROWS_ACROSS(ROWS) (ROWS * STEP / WORK_ITEMS)
+#define PLACE_ACROSS(i) (lane / 32 + (i) * (WORK_ITEMS / 32))
 #define MY_ROW_ACROSS(ROWS, i) (PLACE_ACROSS(i) % (ROWS / 8) * 8 + lane % 8)
 #define MY_K_ACROSS(ROWS, i) (PLACE_ACROSS(i) / (ROWS / 8) * 4 + lane / 8 % 4)
 #define MY_ROW_VECTORS(ROWS, i) (lane / VECTORS + (i) * ROWS_APART)
@@ -96,15 +96,15 @@ inline constexpr std::string_view kMatrixTilesText = R"(
 #define KEEP_B(rows) KEEP_ROWS(VECTORS, TN, next_b, rows)
 #endif
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_matrices(
-        PRODUCT_PARAMETERS STAGE_PARAMETERS) {
-    __local uint room[ROOM] __attribute__((aligned(128)));
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void tiled_batch_gemm(
+        GEMM_PARAMETERS EPILOGUES_PARAMETERS) {
+    __local uint local_memory[LOCAL_WORDS] __attribute__((aligned(128)));
     EXCHANGE;
     const int lane = (int)get_local_id(0);
-    const int tile_column = (int)(get_global_id(0) / ITEMS) * TN;
+    const int tile_column = (int)(get_global_id(0) / WORK_ITEMS) * TN;
     const int tile_row = (int)get_global_id(1) * TM;
     const int matrix = (int)get_global_id(2);
-    BIND_PRODUCT;
+    BIND_GEMM;
     Fetched_A next_a[A_EACH];
     Fetched_B next_b[B_EACH];
 #ifdef QUANTIZED
@@ -114,9 +114,9 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_matric
     SUMS_OF_ITEM
     int buffer = 0;
     for (int begin = -STEP; begin < numbers.inner; begin += STEP) {
-        __local uint* const as = room + buffer * TILE_WORDS;
+        __local uint* const as = local_memory + buffer * TILE_WORDS;
         __local uint* const bs = as + TM * ROW_WORDS;
-        buffer = BUFFERS - 1 - buffer;
+        buffer = PIPELINE_STAGES - 1 - buffer;
         if (begin >= 0) {
 UNROLL
             KEEP_A(as)
@@ -141,7 +141,7 @@ UNROLL
 #endif
 #ifdef MATRIX
 UNROLL
-            for (int at = slice * 8; at < ROW; at += 8 * SLICES) {
+            for (int at = group_split * 8; at < ROW; at += 8 * GROUP_SPLIT_K) {
                 uint b[WARP_TILES_N][2];
 UNROLL
                 for (int j = 0; j < WARP_TILES_N; ++j) {
@@ -165,18 +165,18 @@ UNROLL
                 }
             }
 #else
-            ADD_PRODUCTS(as, bs)
+            MULTIPLY_TILES(as, bs)
 #endif
         }
-#if BUFFERS == 1
+#if PIPELINE_STAGES == 1
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
     }
-#if BUFFERS > 1
+#if PIPELINE_STAGES > 1
     barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 
-    __local SUM* const sums = (__local SUM*)room;
+    __local SUM* const sums = (__local SUM*)local_memory;
     PUT_DOWN_SUMS(sums)
 #ifdef QUANTIZED
     if (lane < TM + TN) {
@@ -187,8 +187,8 @@ UNROLL
 
     const int column = lane % TN;
 UNROLL
-    for (int i = 0; i < TM * TN / ITEMS; ++i) {
-        const int row = lane / TN + i * (ITEMS / TN);
+    for (int i = 0; i < TM * TN / WORK_ITEMS; ++i) {
+        const int row = lane / TN + i * (WORK_ITEMS / TN);
         if (tile_row + row < numbers.rows && tile_column + column < numbers.columns) {
             SUM whole = whole_sum(sums, row, column);
 #ifdef QUANTIZED

@@ -8,13 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "engine/backends/gpu/kernels/stages.h"
+#include "engine/backends/gpu/kernels/epilogue.h"
 #include "engine/backends/gpu/planning/step_plan.h"
 
 namespace halyard::engine::gpu {
 
 // A copy of the kernels' struct. Strides are in elements.
-struct MatrixNumbers {
+struct GemmNumbers {
     int32_t rows = 0;
     int32_t columns = 0;
     int32_t inner = 0;
@@ -34,7 +34,7 @@ struct MatrixNumbers {
     int32_t right = 0;
 };
 
-struct MatrixProduct {
+struct BatchGemm {
     Operand a = {};
     Operand b = {};
     Operand result = {};
@@ -42,21 +42,21 @@ struct MatrixProduct {
     int64_t matrices = 0;
     int32_t aStarts = 0;  // divides where each matrix of a starts
     int32_t bStarts = 0;
-    MatrixNumbers numbers = {};
-    Stages stages = {};
+    GemmNumbers numbers = {};
+    Epilogue epilogue = {};
     std::string defines = {};  // of the three's types, and of the stages
 
-    // What a kernel of PRODUCT_PARAMETERS and STAGE_PARAMETERS is handed.
+    // What a kernel of GEMM_PARAMETERS and EPILOGUES_PARAMETERS is handed.
     void addArguments(Launch& launch) const {
         launch.with(a).with(b).with(starts).with(result).with(numbers);
-        launch.withAll(stages.arguments);
+        launch.withAll(epilogue.arguments);
     }
 };
 
-// For texts of kernels, behind kStagesText: PRODUCT_PARAMETERS, which BIND_PRODUCT has names for,
+// For texts of kernels, behind kEpilogueText: GEMM_PARAMETERS, which BIND_GEMM has names for,
 // those of `matrix`, SUM, ADD(sum, x, y), of two elements, and PUT(sum, row, column), for an
 // element of the result. Bytes go by fixed_requantize.h, step by step.
-inline constexpr std::string_view kMatrixProductText = R"(
+inline constexpr std::string_view kBatchGemmText = R"(
 typedef struct {
     int rows;
     int columns;
@@ -75,13 +75,13 @@ typedef struct {
     int fraction;
     int left;
     int right;
-} MatrixNumbers;
+} GemmNumbers;
 
 int saturate(long value) {
     return (int)clamp(value, (long)-2147483647 - 1, (long)2147483647);
 }
 
-int scale(int sum, const MatrixNumbers numbers) {
+int scale(int sum, const GemmNumbers numbers) {
     const int x = saturate((long)sum << numbers.left);
     const int product = saturate(((long)x * (long)numbers.fraction + (1l << 30)) >> 31);
     const long half_step = numbers.right == 0 ? 0 : 1l << (numbers.right - 1);
@@ -108,8 +108,8 @@ int scale(int sum, const MatrixNumbers numbers) {
 #define FINISH(sum) (sum)
 #endif
 
-#define PRODUCT_PARAMETERS IN(pa), IN(pb), IN(starts), OUT(pr), const MatrixNumbers numbers
-#define BIND_PRODUCT \
+#define GEMM_PARAMETERS IN(pa), IN(pb), IN(starts), OUT(pr), const GemmNumbers numbers
+#define BIND_GEMM \
     BIND_IN(X, pa);      \
     BIND_IN(W, pb);      \
     BIND_IN(I32, starts); \
@@ -119,7 +119,7 @@ int scale(int sum, const MatrixNumbers numbers) {
     const int r_start = starts[3 * matrix + 2]
 #define PUT(sum, at_row, at_column) \
     VALUE(R) value = FINISH(sum); \
-    STAGES(value, (matrix * numbers.rows + (at_row)) * numbers.columns + (at_column)) \
+    EPILOGUE(value, (matrix * numbers.rows + (at_row)) * numbers.columns + (at_column)) \
     STORE(R, pr, r_start + (at_row) * numbers.row + (at_column) * numbers.column, value)
 )";
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/backends/gpu/kernels/vectors.h"
+#include "engine/backends/gpu/kernels/vector_load.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/graph/nodes.h"
@@ -18,7 +18,7 @@
 namespace halyard::engine::gpu {
 
 // Of a group, whatever its tile.
-inline constexpr int32_t kTileItems = 256;
+inline constexpr int32_t kTileWorkItems = 256;
 
 // So many of `each` hold all.
 inline int64_t partsOf(int64_t all, int64_t each) {
@@ -26,7 +26,7 @@ inline int64_t partsOf(int64_t all, int64_t each) {
 }
 
 // Of a row of products, as kTileRowsText has them.
-inline int64_t rowWords(const Geometry& geometry, const VectorForm& vectors) {
+inline int64_t rowWords(const Geometry& geometry, const VectorLoad& vectors) {
     if (!vectors.gathers) {
         return partsOf(geometry.products(), vectors.pack);
     }
@@ -56,25 +56,25 @@ struct DepthwiseWindow {
 };
 
 // How a group's work lies on its items.
-struct TileForm {
-    int32_t pixels = 0;
+struct GemmTile {
+    int32_t positions = 0;
     int32_t channels = 0;
-    int32_t slices = 1;
-    int32_t words = 32;        // of a row, at a time
-    int32_t itemPixels = 0;    // of an item; with the device's matrices tiles of 16, of a warp
-    int32_t itemChannels = 0;  // the same, of 8
+    int32_t groupSplitK = 1;
+    int32_t words = 32;       // of a row, at a time
+    int32_t itemRows = 0;     // of an item; with the device's matrices tiles of 16, of a warp
+    int32_t itemColumns = 0;  // the same, of 8
 
     size_t localBytes(int32_t buffers) const {
-        const int32_t tile = (pixels + channels) * (words + 4) * buffers;
-        const int32_t sums = slices * pixels * (channels + 8);
+        const int32_t tile = (positions + channels) * (words + 4) * buffers;
+        const int32_t sums = groupSplitK * positions * (channels + 8);
         // And what else a kernel may have there: pixels, sums of both factors' rows, a flag.
-        return static_cast<size_t>(std::max(tile, sums) + 2 * pixels + channels + 1) *
+        return static_cast<size_t>(std::max(tile, sums) + 2 * positions + channels + 1) *
                sizeof(uint32_t);
     }
     // One is at work while the others are on their way.
-    int32_t buffers(size_t localBytesOfDevice, bool copies) const {
+    int32_t pipelineStages(size_t localBytesOfDevice, bool asyncCopy) const {
         int32_t count = 1;
-        while (count < (copies ? 4 : 2) && localBytes(count + 1) <= localBytesOfDevice) {
+        while (count < (asyncCopy ? 4 : 2) && localBytes(count + 1) <= localBytesOfDevice) {
             ++count;
         }
         return count;
@@ -82,13 +82,13 @@ struct TileForm {
 };
 
 // How a step's products are made: by which form, of what rows.
-struct TileChoice {
-    TileForm form;
-    VectorForm vectors;
+struct GemmForm {
+    GemmTile form;
+    VectorLoad vectors;
     bool isMatrix = false;
-    bool copies = false;  // rows go to local memory as they are, by themselves
-    int64_t groups = 0;   // without what they share
-    int32_t splits = 1;   // groups that share a tile
+    bool asyncCopy = false;  // rows go to local memory as they are, by themselves
+    int64_t workGroups = 0;  // without what they share
+    int32_t splitK = 1;      // groups that share a tile
     double cycles = 0;
     DepthwiseWindow window = {};  // with a depthwise convolution behind them
 
@@ -96,33 +96,33 @@ struct TileChoice {
     std::string name() const;
     int64_t words(const Geometry& geometry) const { return rowWords(geometry, vectors); }
     // Elements of its rows that one of those has who share a tile.
-    int32_t splitLength(const Geometry& geometry) const {
+    int32_t splitKLength(const Geometry& geometry) const {
         const int64_t rounds = partsOf(words(geometry), form.words);
-        return static_cast<int32_t>(partsOf(rounds, splits)) * form.words * vectors.pack;
+        return static_cast<int32_t>(partsOf(rounds, splitK)) * form.words * vectors.pack;
     }
 };
 
 // What choices depend on besides the geometry.
-struct TileNeeds {
+struct GemmNeeds {
     DataType x = DataType::FLOAT32;
     bool mayRound = false;  // float32 may be computed with float16's precision
     const DeviceFacts& facts;
     const Instructions& instructions;
 };
 // Of the products of a step's first node.
-TileNeeds tileNeedsOf(const StepPlan& step);
+GemmNeeds gemmNeedsOf(const StepPlan& step);
 
 // The best first.
-std::vector<TileChoice> productChoices(const TileNeeds& needs, const Geometry& geometry);
+std::vector<GemmForm> gemmForms(const GemmNeeds& needs, const Geometry& geometry);
 // The same where a depthwise convolution follows, whose `window` slides over the results. None
 // where no tile reaches all that one of its pixels is made of.
-std::vector<TileChoice> expansionChoices(const TileNeeds& needs, const Geometry& geometry,
-                                         const Geometry& window);
+std::vector<GemmForm> pointwiseDepthwiseForms(const GemmNeeds& needs, const Geometry& geometry,
+                                              const Geometry& window);
 // The same where means over pictures of the results follow. None where no tile holds a picture.
-std::vector<TileChoice> pooledChoices(const TileNeeds& needs, const Geometry& geometry);
+std::vector<GemmForm> pooledGemmForms(const GemmNeeds& needs, const Geometry& geometry);
 
 // Whether products and means over pictures of their results take less as one launch than as two:
 // tiles that hold a picture may be few, or be filled by half.
-bool gainsByPooling(const TileNeeds& needs, const Geometry& geometry);
+bool isProfitablePooledGemm(const GemmNeeds& needs, const Geometry& geometry);
 
 }  // namespace halyard::engine::gpu

@@ -18,7 +18,7 @@ namespace halyard::engine::gpu {
 //
 // Results of 8 bits have to be those of every other backend (engine/numerics), so that nothing is
 // contracted, and a quotient is an IEEE one.
-inline constexpr std::string_view kPrelude = R"(
+inline constexpr std::string_view kPreamble = R"(
 #pragma OPENCL FP_CONTRACT OFF
 #ifdef HAS_DOUBLES
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable

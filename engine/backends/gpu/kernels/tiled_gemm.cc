@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/kernels/tiled_product.h"
+#include "engine/backends/gpu/kernels/tiled_gemm.h"
 
 #include <array>
 #include <cstdint>
@@ -11,29 +11,29 @@
 #include <vector>
 
 #include "engine/backends/gpu/instructions.h"
+#include "engine/backends/gpu/kernels/epilogue.h"
+#include "engine/backends/gpu/kernels/gemm_chooser.h"
 #include "engine/backends/gpu/kernels/map.h"
 #include "engine/backends/gpu/kernels/mean.h"
-#include "engine/backends/gpu/kernels/stages.h"
-#include "engine/backends/gpu/kernels/tile_choice.h"
-#include "engine/backends/gpu/kernels/tile_means_text.h"
-#include "engine/backends/gpu/kernels/tile_rows_text.h"
-#include "engine/backends/gpu/kernels/tile_sums_text.h"
-#include "engine/backends/gpu/kernels/tile_windows_text.h"
-#include "engine/backends/gpu/kernels/tiled_product_text.h"
-#include "engine/backends/gpu/kernels/vectors.h"
+#include "engine/backends/gpu/kernels/tile_accumulate_text.h"
+#include "engine/backends/gpu/kernels/tile_depthwise_text.h"
+#include "engine/backends/gpu/kernels/tile_load_text.h"
+#include "engine/backends/gpu/kernels/tile_mean_text.h"
+#include "engine/backends/gpu/kernels/tiled_gemm_text.h"
+#include "engine/backends/gpu/kernels/vector_load.h"
 
 namespace halyard::engine::gpu {
 namespace {
 
-constexpr KernelFamily kTiled = {
-        .kernel = "multiply_tiled",
-        .shared = {kMapNumbersText, kStagesText, kWeightedSumText, kVectorsText, kMatrixText,
+constexpr KernelFamily kTiledGemm = {
+        .kernel = "tiled_gemm",
+        .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText, kVectorLoadText, kMatrixText,
                    kTileSumsText, kTileRowsText, kMeanText, kTileMeansText, kTileWindowsText},
-        .text = kTilesText,
-        .local = {kTileItems, 1, 1}};
+        .text = kTiledGemmText,
+        .local = {kTileWorkItems, 1, 1}};
 
 // A copy of the kernel's struct.
-struct Split {
+struct SplitK {
     int32_t count = 1;
     int32_t length = 0;
 };
@@ -41,9 +41,9 @@ struct Split {
 // One of the choices, of a step that is told by `text` and the extents of its parts.
 template <typename Plan>
 Status choose(StepPlan& step, std::string_view text, std::span<const Geometry> geometries,
-              const std::vector<TileChoice>& choices, Plan plan) {
+              const std::vector<GemmForm>& choices, Plan plan) {
     std::vector<Variant> variants;
-    for (const TileChoice& choice : choices) {
+    for (const GemmForm& choice : choices) {
         variants.push_back(
                 {.name = choice.name(), .plan = [&](StepPlan& own) { return plan(own, choice); }});
     }
@@ -60,8 +60,8 @@ void addArguments(Launch& launch, const StepPlan& step, const WeightedSum& sum,
     launch.with(step.out(0, step.nodeCount() - 1)).with(geometry).with(sum.numbers);
 }
 
-uint64_t workOf(const TileChoice& choice, const Geometry& geometry) {
-    return static_cast<uint64_t>(choice.groups) * static_cast<uint64_t>(choice.form.pixels) *
+uint64_t workOf(const GemmForm& choice, const Geometry& geometry) {
+    return static_cast<uint64_t>(choice.workGroups) * static_cast<uint64_t>(choice.form.positions) *
            static_cast<uint64_t>(choice.form.channels) *
            (static_cast<uint64_t>(geometry.products()) + 4);
 }
@@ -73,26 +73,26 @@ struct Tail {
     std::vector<std::variant<Operand, ByValue>> arguments;
 };
 
-Status addProduct(StepPlan& step, const Geometry& geometry, Activation activation,
-                  const std::vector<TileChoice>& choices, const Tail& tail) {
+Status addGemm(StepPlan& step, const Geometry& geometry, Activation activation,
+               const std::vector<GemmForm>& choices, const Tail& tail) {
     const WeightedSum sum = weightedSumOf(step, activation);
     const std::string defines = storageDefines(step) + tail.defines;
-    const auto plan = [&](StepPlan& own, const TileChoice& choice) -> Status {
+    const auto plan = [&](StepPlan& own, const GemmForm& choice) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                                 own.launch(kTiled, defines + choice.defines(own, geometry)));
+                                 own.launch(kTiledGemm, defines + choice.defines(own, geometry)));
         addArguments(*launch, own, sum, geometry);
-        if (choice.splits > 1) {
-            const int64_t sums =
-                    choice.groups * choice.splits * choice.form.pixels * choice.form.channels;
+        if (choice.splitK > 1) {
+            const int64_t sums = choice.workGroups * choice.splitK * choice.form.positions *
+                                 choice.form.channels;
             launch->with(own.scratch(static_cast<size_t>(sums) * sizeof(uint32_t)));
             launch->with(StepPlan::counters());
-            launch->with(Split{.count = choice.splits, .length = choice.splitLength(geometry)});
+            launch->with(SplitK{.count = choice.splitK, .length = choice.splitKLength(geometry)});
         }
         launch->withAll(tail.arguments);
         const int64_t columns = partsOf(geometry.channelsPerGroup, choice.form.channels);
-        launch->items = {static_cast<size_t>(columns * kTileItems),
-                         static_cast<size_t>(choice.groups / columns / geometry.groups()),
-                         static_cast<size_t>(geometry.groups() * choice.splits)};
+        launch->workItems = {static_cast<size_t>(columns * kTileWorkItems),
+                             static_cast<size_t>(choice.workGroups / columns / geometry.groups()),
+                             static_cast<size_t>(geometry.groups() * choice.splitK)};
         launch->work = workOf(choice, geometry);
         return {};
     };
@@ -101,26 +101,26 @@ Status addProduct(StepPlan& step, const Geometry& geometry, Activation activatio
 
 }  // namespace
 
-Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation activation) {
-    const Stages stages = stagesOf(step);
-    return addProduct(
-            step, geometry, activation, productChoices(tileNeedsOf(step), geometry),
-            {.name = "product", .defines = stages.defines, .arguments = stages.arguments});
+Status addTiledGemm(StepPlan& step, const Geometry& geometry, Activation activation) {
+    const Epilogue epilogue = epilogueOf(step);
+    return addGemm(
+            step, geometry, activation, gemmForms(gemmNeedsOf(step), geometry),
+            {.name = "product", .defines = epilogue.defines, .arguments = epilogue.arguments});
 }
 
-Status addTiledPooling(StepPlan& step, const Geometry& geometry, Activation activation,
-                       size_t which) {
+Status addTiledPooledGemm(StepPlan& step, const Geometry& geometry, Activation activation,
+                          size_t which) {
     const Mean mean = meanOf(step.node(which), step.input(0, which), step.output(0, which),
-                             geometry.pixelsOfPicture());
-    const Stages inner = stagesOf(step, {.first = 1, .end = which, .name = "INNER_STAGES"});
-    const Stages stages = stagesOf(step, {.first = which + 1, .end = step.nodeCount()});
+                             geometry.positionsOfFeatureMap());
+    const Epilogue inner = epilogueOf(step, {.first = 1, .end = which, .name = "INNER_EPILOGUE"});
+    const Epilogue epilogue = epilogueOf(step, {.first = which + 1, .end = step.nodeCount()});
     Tail tail = {.name = "pooled product",
-                 .defines = define("POOLED") + mean.defines + inner.defines + stages.defines,
+                 .defines = define("POOLED") + mean.defines + inner.defines + epilogue.defines,
                  .arguments = {byValue(mean.numbers)}};
-    for (const Stages* const each : {&inner, &stages}) {
+    for (const Epilogue* const each : {&inner, &epilogue}) {
         tail.arguments.insert(tail.arguments.end(), each->arguments.begin(), each->arguments.end());
     }
-    return addProduct(step, geometry, activation, pooledChoices(tileNeedsOf(step), geometry), tail);
+    return addGemm(step, geometry, activation, pooledGemmForms(gemmNeedsOf(step), geometry), tail);
 }
 
 Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
@@ -128,19 +128,19 @@ Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
     // They take as long as groups of one product.
     Geometry together = geometry;
     together.channels *= static_cast<int32_t>(fusedBranches.size());
-    std::vector<TileChoice> choices = productChoices(tileNeedsOf(step), together);
+    std::vector<GemmForm> choices = gemmForms(gemmNeedsOf(step), together);
     // A launch's third dimension says whose product it is.
-    std::erase_if(choices, [](const TileChoice& choice) { return choice.splits > 1; });
+    std::erase_if(choices, [](const GemmForm& choice) { return choice.splitK > 1; });
     const HorizontalFusionText text = textOf(step, fusedBranches);
     const std::string defines = storageDefines(step) + text.defines;
-    const auto plan = [&](StepPlan& own, const TileChoice& choice) -> Status {
+    const auto plan = [&](StepPlan& own, const GemmForm& choice) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                                 own.launch(kTiled, defines + choice.defines(own, geometry)));
+                                 own.launch(kTiledGemm, defines + choice.defines(own, geometry)));
         launch->with(own.in(0)).with(geometry).withAll(text.arguments);
-        launch->items = {
+        launch->workItems = {
                 static_cast<size_t>(partsOf(geometry.channelsPerGroup, choice.form.channels) *
-                                    kTileItems),
-                static_cast<size_t>(partsOf(geometry.pixels, choice.form.pixels)),
+                                    kTileWorkItems),
+                static_cast<size_t>(partsOf(geometry.positions, choice.form.positions)),
                 fusedBranches.size()};
         launch->work = workOf(choice, together);
         return {};
@@ -148,27 +148,29 @@ Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
     return choose(step, "fusedBranches " + defines, std::array{together}, choices, plan);
 }
 
-Status addTiledExpansion(StepPlan& step, const Geometry& geometry, Activation activation,
-                         size_t which, const Geometry& window, Activation depthwiseActivation) {
-    const std::vector<TileChoice> choices = expansionChoices(tileNeedsOf(step), geometry, window);
+Status addTiledPointwiseDepthwise(StepPlan& step, const Geometry& geometry, Activation activation,
+                                  size_t which, const Geometry& window,
+                                  Activation depthwiseActivation) {
+    const std::vector<GemmForm> choices =
+            pointwiseDepthwiseForms(gemmNeedsOf(step), geometry, window);
     const WeightedSum sum = weightedSumOf(step, activation);
     const WeightedSum windowSum = weightedSumOf(step, depthwiseActivation, which);
-    const Stages inner = stagesOf(step, {.first = 1, .end = which, .name = "INNER_STAGES"});
-    const Stages stages = stagesOf(step, {.first = which + 1, .end = step.nodeCount()});
+    const Epilogue inner = epilogueOf(step, {.first = 1, .end = which, .name = "INNER_EPILOGUE"});
+    const Epilogue epilogue = epilogueOf(step, {.first = which + 1, .end = step.nodeCount()});
     const std::string defines = define("DEPTHWISE") + define("FILTER_H", window.filterH) +
                                 define("FILTER_W", window.filterW) +
                                 define("V", storageOf(step.input(1, which).type)) +
-                                storageDefines(step) + inner.defines + stages.defines;
-    const auto plan = [&](StepPlan& own, const TileChoice& choice) -> Status {
+                                storageDefines(step) + inner.defines + epilogue.defines;
+    const auto plan = [&](StepPlan& own, const GemmForm& choice) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                                 own.launch(kTiled, defines + choice.defines(own, geometry)));
+                                 own.launch(kTiledGemm, defines + choice.defines(own, geometry)));
         addArguments(*launch, own, sum, geometry);
         launch->with(own.in(1, which)).with(own.in(2, which)).with(windowSum.multipliers);
         launch->with(choice.window).with(windowSum.numbers);
-        launch->withAll(inner.arguments).withAll(stages.arguments);
+        launch->withAll(inner.arguments).withAll(epilogue.arguments);
         const int64_t columns = partsOf(geometry.channels, choice.form.channels);
-        launch->items = {static_cast<size_t>(columns * kTileItems),
-                         static_cast<size_t>(choice.groups / columns), 1};
+        launch->workItems = {static_cast<size_t>(columns * kTileWorkItems),
+                             static_cast<size_t>(choice.workGroups / columns), 1};
         launch->work = workOf(choice, geometry);
         return {};
     };

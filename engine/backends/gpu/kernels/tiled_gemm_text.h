@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel of addTiledProduct() and its like, behind the texts of their family.
+// The kernel of addTiledGemm() and its like, behind the texts of their family.
 
 #pragma once
 
@@ -9,71 +9,71 @@
 namespace halyard::engine::gpu {
 
 // A group has TM pixels by TN channels of the output, of which it multiplies a round's part of the
-// rows (kTileRowsText, which stands before) while those of the next are on their way. SLICES of the
-// group's items take their own share of each round's products, and their sums come together in the
-// end, so that many items have work where there are few pixels. What they have summed is then put
-// down in local memory, from where items take neighbours: so stores are whole lines, and what
-// follows is the same for each form of product.
+// rows (kTileRowsText, which stands before) while those of the next are on their way. GROUP_SPLIT_K
+// of the group's items take their own share of each round's products, and their sums come together
+// in the end, so that many items have work where there are few pixels. What they have summed is
+// then put down in local memory, from where items take neighbours: so stores are whole lines, and
+// what follows is the same for each form of product.
 //
 // With MATRIX products are the device's own, of 16 pixels by 8 channels by 8 words, for the 32
-// items of a warp together. With SPLITS groups share a tile where there are few: each has its part
+// items of a warp together. With SPLIT_K groups share a tile where there are few: each has its part
 // of the rows, and the last that is done adds up, always in the same order, and finishes. With
 // POOLED a tile has the pixels of a picture, all of them, and the group stores means
 // (kTileMeansText).
-inline constexpr std::string_view kTilesText = R"(
+inline constexpr std::string_view kTiledGemmText = R"(
 // Rounds that are on their way while one is at work.
-#ifdef COPIES
-#define AHEAD (BUFFERS - 1)
+#ifdef ASYNC_COPY
+#define STAGES_AHEAD (PIPELINE_STAGES - 1)
 #else
-#define AHEAD 1
+#define STAGES_AHEAD 1
 #endif
 
-#ifdef SPLITS
+#ifdef SPLIT_K
 // `count` groups share a tile, `length` elements of its rows each. What the last one of them finds
 // in the counter, which it leaves at none, tells that the others are done.
 typedef struct {
     int count;
     int length;
-} Split;
-#define SPLIT_PARAMETERS , OUT(partial_sums), OUT(done), const Split split
-#define FIRST_SHARE (share == 0)
+} SplitK;
+#define SPLIT_K_PARAMETERS , OUT(partial_sums), OUT(done), const SplitK split
+#define FIRST_SPLIT (split_index == 0)
 #ifdef QUANTIZED
 #define ELEMENT_SUMS uint
 #else
 #define ELEMENT_SUMS float
 #endif
 #else
-#define SPLIT_PARAMETERS
-#define FIRST_SHARE 1
+#define SPLIT_K_PARAMETERS
+#define FIRST_SPLIT 1
 #endif
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_tiled(
-        PARAMETERS SPLIT_PARAMETERS DEPTHWISE_PARAMETERS POOL_PARAMETERS STAGE_PARAMETERS) {
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void tiled_gemm(
+        PARAMETERS SPLIT_K_PARAMETERS DEPTHWISE_PARAMETERS POOL_PARAMETERS EPILOGUES_PARAMETERS) {
     BIND_ALL;
-    __local uint room[ROOM] __attribute__((aligned(128)));
+    __local uint local_memory[LOCAL_WORDS] __attribute__((aligned(128)));
     EXCHANGE;
-#ifdef SPLITS
+#ifdef SPLIT_K
     __local int is_last;
 #endif
     const int lane = (int)get_local_id(0);
     const int tile = (int)get_global_id(1);
-#ifdef SPLITS
+#ifdef SPLIT_K
     BIND_OUT(SUMS, partial_sums);
     BIND_OUT(I32, done);
     const int group = GROUP / split.count;
-    const int share = GROUP - group * split.count;
+    const int split_index = GROUP - group * split.count;
 #else
     const int group = GROUP;
 #endif
-    const int tile_channel = (int)(get_global_id(0) / ITEMS) * TN;
+    const int tile_channel = (int)(get_global_id(0) / WORK_ITEMS) * TN;
     const int group_channel = group * g.channels_per_group;
 #ifdef QUANTIZED
     __local int x_sums[TM];
     __local int w_sums[TN];
-    for (int i = lane; i < TM; i += ITEMS) {
+    for (int i = lane; i < TM; i += WORK_ITEMS) {
         x_sums[i] = 0;
     }
-    for (int i = lane; i < TN; i += ITEMS) {
+    for (int i = lane; i < TN; i += WORK_ITEMS) {
         w_sums[i] = 0;
     }
 #endif
@@ -86,22 +86,22 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_tiled(
 #endif
 // The pixel of the product that is number m of the tile, or -1.
 #ifdef DEPTHWISE
-    __local int pixels[TM];
+    __local int positions[TM];
     if (lane < TM) {
         const int down = lane / d.halo_w;
         const int y = halo_y + down;
         const int x = halo_x + lane - down * d.halo_w;
-        pixels[lane] = down < d.halo_h && y >= 0 && y < g.output_h && x >= 0 && x < g.output_w
+        positions[lane] = down < d.halo_h && y >= 0 && y < g.output_h && x >= 0 && x < g.output_w
                                ? (batch * g.output_h + y) * g.output_w + x
                                : -1;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-#define PIXEL(m) pixels[m]
+#define POSITION(m) positions[m]
 #elif defined(POOLED)
-    const int picture_pixels = g.output_h * g.output_w;
-#define PIXEL(m) ((m) < picture_pixels ? tile * picture_pixels + (m) : -1)
+    const int map_positions = g.output_h * g.output_w;
+#define POSITION(m) ((m) < map_positions ? tile * map_positions + (m) : -1)
 #else
-#define PIXEL(m) (tile * TM + (m) < g.pixels ? tile * TM + (m) : -1)
+#define POSITION(m) (tile * TM + (m) < g.positions ? tile * TM + (m) : -1)
 #endif
 
     // What becomes of a sum is for an item always of the same channel.
@@ -138,48 +138,48 @@ UNROLL
     int length = rows.products;
 #ifndef POINTWISE
     rows.across = g.filter_w;
-    rows.room = g.group_depth;
+    rows.padded_part = g.group_depth;
 #ifdef GATHERS
     // Neighbours under a row of the filter are neighbours in memory, where nothing lies between.
     rows.is_whole = g.group_depth == g.depth && g.dilation_w == 1;
     rows.across = rows.is_whole ? 1 : g.filter_w;
     rows.part = rows.is_whole ? g.filter_w * g.group_depth : g.group_depth;
-    rows.room = (rows.part + PACK - 1) / PACK * PACK;
-    length = g.filter_h * rows.across * rows.room;
+    rows.padded_part = (rows.part + PACK - 1) / PACK * PACK;
+    length = g.filter_h * rows.across * rows.padded_part;
 #endif
 #endif
 UNROLL
     for (int i = 0; i < X_EACH; ++i) {
         const int row = rows.row + i * ROWS_APART;
-        const int pixel = BRINGS(row, TM) ? PIXEL(row) : -1;
+        const int position = BRINGS(row, TM) ? POSITION(row) : -1;
 #ifdef POINTWISE
-        rows.starts[i] = pixel < 0 ? -1 : pixel * g.depth + group * g.group_depth;
+        rows.starts[i] = position < 0 ? -1 : position * g.depth + group * g.group_depth;
 #else
-        const int line = pixel / g.output_w;
+        const int line = position / g.output_w;
         const int batch_of_x = line / g.output_h;
         const int y = (line - batch_of_x * g.output_h) * g.stride_h - g.top;
-        rows.ys[i] = pixel < 0 ? -1000000000 : y;
-        rows.xs[i] = (pixel - line * g.output_w) * g.stride_w - g.left;
+        rows.ys[i] = position < 0 ? -1000000000 : y;
+        rows.xs[i] = (position - line * g.output_w) * g.stride_w - g.left;
         rows.starts[i] = ((batch_of_x * g.height + y) * g.width + rows.xs[i]) * g.depth +
                          group * g.group_depth;
 #endif
     }
     int begin = 0;
-#ifdef SPLITS
-    begin = share * split.length;
+#ifdef SPLIT_K
+    begin = split_index * split.length;
     length = min(length, begin + split.length);
 #endif
     start_rows(&rows, begin + my_vector * VECTOR_ELEMENTS, length);
-    __local uint* const my_room = room + rows.row * ROW_WORDS + my_vector * VECTOR_WORDS;
+    __local uint* const my_words = local_memory + rows.row * ROW_WORDS + my_vector * VECTOR_WORDS;
     Vector next_x[X_EACH];
     Vector next_w[W_EACH];
     SUMS_OF_ITEM
 #ifdef MATRIX
     // Of the row of a matrix that this item tells the warp of.
-    const LocalAddress x_room = LOCAL_ADDRESS(room) +
-                        ((m + lane % 16) * ROW_WORDS + slice * 8 + lane % 32 / 16 * 4) * 4;
-    const LocalAddress w_room = LOCAL_ADDRESS(room) +
-                        ((TM + n + lane % 8 + lane % 32 / 16 * 8) * ROW_WORDS + slice * 8 +
+    const LocalAddress x_address = LOCAL_ADDRESS(local_memory) +
+                        ((m + lane % 16) * ROW_WORDS + group_split * 8 + lane % 32 / 16 * 4) * 4;
+    const LocalAddress w_address = LOCAL_ADDRESS(local_memory) +
+                        ((TM + n + lane % 8 + lane % 32 / 16 * 8) * ROW_WORDS + group_split * 8 +
                          lane / 8 % 2 * 4) * 4;
 #endif
 #ifdef QUANTIZED
@@ -217,26 +217,26 @@ UNROLL
     const uint padding = 0;
 #endif
     int full = 0;
-#ifdef COPIES
-    int empty = AHEAD;
-    for (int i = 0; i < AHEAD; ++i) {
-        bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_room + i * TILE_WORDS);
-        END_COPIES();
+#ifdef ASYNC_COPY
+    int empty = STAGES_AHEAD;
+    for (int i = 0; i < STAGES_AHEAD; ++i) {
+        bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_words + i * TILE_WORDS);
+        COMMIT_STAGE();
         move_rows(&rows);
     }
 #else
-    bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_room);
+    bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_words);
     move_rows(&rows);
 #endif
     for (; begin < length; begin += STEP) {
-#ifdef COPIES
-        WAIT_FOR_COPIES(AHEAD - 1);
+#ifdef ASYNC_COPY
+        WAIT_FOR_STAGES(STAGES_AHEAD - 1);
         barrier(CLK_LOCAL_MEM_FENCE);
-        bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_room + empty * TILE_WORDS);
-        END_COPIES();
-        empty = empty == BUFFERS - 1 ? 0 : empty + 1;
+        bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_words + empty * TILE_WORDS);
+        COMMIT_STAGE();
+        empty = empty == PIPELINE_STAGES - 1 ? 0 : empty + 1;
 #else
-        __local uint* const xs = room + full * TILE_WORDS;
+        __local uint* const xs = local_memory + full * TILE_WORDS;
         __local uint* const ws = xs + TM * ROW_WORDS;
 UNROLL
         for (int i = 0; i < X_EACH; ++i) {
@@ -257,21 +257,21 @@ UNROLL
             }
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_room);
+        bring_rows(&rows, px, pw, g, padding, next_x, next_w, my_words);
 #endif
 #ifdef MATRIX
 UNROLL
-        for (int at = 0; at < ROW; at += 8 * SLICES) {
+        for (int at = 0; at < ROW; at += 8 * GROUP_SPLIT_K) {
             const uint from = (full * TILE_WORDS + at) * 4;
             uint w[WARP_TILES_N][2];
 UNROLL
             for (int j = 0; j + 1 < WARP_TILES_N; j += 2) {
                 LOAD_FOUR(w[j][0], w[j][1], w[j + 1][0], w[j + 1][1],
-                          w_room + from + 8 * j * ROW_WORDS * 4);
+                          w_address + from + 8 * j * ROW_WORDS * 4);
             }
 #if WARP_TILES_N % 2 != 0
             LOAD_TWO(w[WARP_TILES_N - 1][0], w[WARP_TILES_N - 1][1],
-                     w_room + from + 8 * (WARP_TILES_N - 1) * ROW_WORDS * 4);
+                     w_address + from + 8 * (WARP_TILES_N - 1) * ROW_WORDS * 4);
 #endif
 UNROLL
             for (int j = 0; j < WARP_TILES_N; ++j) {
@@ -286,7 +286,7 @@ UNROLL
 UNROLL
             for (int i = 0; i < WARP_TILES_M; ++i) {
                 uint x[4];
-                LOAD_FOUR(x[0], x[1], x[2], x[3], x_room + from + 16 * i * ROW_WORDS * 4);
+                LOAD_FOUR(x[0], x[1], x[2], x[3], x_address + from + 16 * i * ROW_WORDS * 4);
 #ifdef QUANTIZED
                 if (adds_x) {
                     x_sum[i][0] = dot4(x[0], ONES, dot4(x[2], ONES, x_sum[i][0]));
@@ -304,24 +304,24 @@ UNROLL
             }
         }
 #else
-#ifdef COPIES
-        const __local uint* const xs = room + full * TILE_WORDS;
+#ifdef ASYNC_COPY
+        const __local uint* const xs = local_memory + full * TILE_WORDS;
         const __local uint* const ws = xs + TM * ROW_WORDS;
 #endif
-        ADD_PRODUCTS(xs, ws)
+        MULTIPLY_TILES(xs, ws)
 #endif
         move_rows(&rows);
-        full = full == BUFFERS - 1 ? 0 : full + 1;
-#if BUFFERS == 1
+        full = full == PIPELINE_STAGES - 1 ? 0 : full + 1;
+#if PIPELINE_STAGES == 1
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
     }
-#ifdef COPIES
-    WAIT_FOR_COPIES(0);
+#ifdef ASYNC_COPY
+    WAIT_FOR_STAGES(0);
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    __local SUM* const sums = (__local SUM*)room;
+    __local SUM* const sums = (__local SUM*)local_memory;
     PUT_DOWN_SUMS(sums)
 #if defined(QUANTIZED) && defined(MATRIX)
     if (adds_x) {
@@ -354,30 +354,30 @@ UNROLL
     barrier(CLK_LOCAL_MEM_FENCE);
 
 #ifdef DEPTHWISE
-    __local VALUE(X)* const values = (__local VALUE(X)*)room;
+    __local VALUE(X)* const values = (__local VALUE(X)*)local_memory;
 #endif
-    SUM whole[TM * TN / ITEMS];
+    SUM whole[TM * TN / WORK_ITEMS];
 UNROLL
-    for (int i = 0; i < TM * TN / ITEMS; ++i) {
-        const int row = lane / TN + i * (ITEMS / TN);
+    for (int i = 0; i < TM * TN / WORK_ITEMS; ++i) {
+        const int row = lane / TN + i * (WORK_ITEMS / TN);
         whole[i] = whole_sum(sums, row, column);
 #ifdef QUANTIZED
-        whole[i] = WITH_ZEROS(whole[i], FIRST_SHARE ? rows.products : 0, x_sums[row],
+        whole[i] = WITH_ZEROS(whole[i], FIRST_SPLIT ? rows.products : 0, x_sums[row],
                               w_sums[column]);
 #endif
     }
-#ifdef SPLITS
+#ifdef SPLIT_K
     const int tiles_across = (g.channels_per_group + TN - 1) / TN;
 #ifdef POOLED
-    const int tiles_down = g.pixels / picture_pixels;
+    const int tiles_down = g.positions / map_positions;
 #else
-    const int tiles_down = (g.pixels + TM - 1) / TM;
+    const int tiles_down = (g.positions + TM - 1) / TM;
 #endif
     const int tile_number = (group * tiles_down + tile) * tiles_across + tile_channel / TN;
-    __global SUM* const shares = partial_sums + tile_number * split.count * TM * TN + lane;
+    __global SUM* const partials = partial_sums + tile_number * split.count * TM * TN + lane;
 UNROLL
-    for (int i = 0; i < TM * TN / ITEMS; ++i) {
-        shares[share * TM * TN + i * ITEMS] = whole[i];
+    for (int i = 0; i < TM * TN / WORK_ITEMS; ++i) {
+        partials[split_index * TM * TN + i * WORK_ITEMS] = whole[i];
         whole[i] = 0;
     }
     FENCE();
@@ -395,28 +395,28 @@ UNROLL
     }
     _Pragma("unroll 4") for (int other = 0; other < split.count; ++other) {
 UNROLL
-        for (int i = 0; i < TM * TN / ITEMS; ++i) {
-            whole[i] += shares[other * TM * TN + i * ITEMS];
+        for (int i = 0; i < TM * TN / WORK_ITEMS; ++i) {
+            whole[i] += partials[other * TM * TN + i * WORK_ITEMS];
         }
     }
 #endif
 #ifndef DEPTHWISE
     // All are ready before the first is stored: what a stage reads may then come together.
-    VALUE(R) values[TM * TN / ITEMS];
+    VALUE(R) values[TM * TN / WORK_ITEMS];
 #endif
 UNROLL
-    for (int i = 0; i < TM * TN / ITEMS; ++i) {
-        const int row = lane / TN + i * (ITEMS / TN);
-        const int pixel = PIXEL(row);
-        const int at = max(pixel, 0) * g.channels + channel;
+    for (int i = 0; i < TM * TN / WORK_ITEMS; ++i) {
+        const int row = lane / TN + i * (WORK_ITEMS / TN);
+        const int position = POSITION(row);
+        const int at = max(position, 0) * g.channels + channel;
         whole[i] += start;
 #ifdef DEPTHWISE
         VALUE(X) value = FINISH_WITH(whole[i], multiplier);
-        INNER_STAGES(value, at)
-        values[row * SUM_ROW + column] = pixel >= 0 && has_channel ? value : window_numbers.x_zero;
+        INNER_EPILOGUE(value, at)
+        values[row * SUM_ROW + column] = position >= 0 && has_channel ? value : window_numbers.x_zero;
 #else
         VALUE(R) value = FINISH_WITH(whole[i], multiplier);
-        STAGES_OF_PRODUCT(value, at)
+        EPILOGUE_OF_GEMM(value, at)
         values[i] = value;
 #endif
     }
@@ -424,16 +424,16 @@ UNROLL
     STORE_MEANS(values)
 #elif !defined(DEPTHWISE)
 UNROLL
-    for (int i = 0; i < TM * TN / ITEMS; ++i) {
-        const int pixel = PIXEL(lane / TN + i * (ITEMS / TN));
-        if (pixel >= 0 && has_channel) {
-            STORE(R, output, pixel * g.channels + channel, values[i]);
+    for (int i = 0; i < TM * TN / WORK_ITEMS; ++i) {
+        const int position = POSITION(lane / TN + i * (WORK_ITEMS / TN));
+        if (position >= 0 && has_channel) {
+            STORE(R, output, position * g.channels + channel, values[i]);
         }
     }
 #endif
 #ifdef DEPTHWISE
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int e = lane / TN; e < d.tile_h * d.tile_w; e += ITEMS / TN) {
+    for (int e = lane / TN; e < d.tile_h * d.tile_w; e += WORK_ITEMS / TN) {
         const int y = e / d.tile_w;
         const int x = e - y * d.tile_w;
         if (tile_y + y < d.output_h && tile_x + x < d.output_w && has_channel) {
@@ -442,7 +442,7 @@ UNROLL
                     weights, window_start, window_multiplier, d, window_numbers);
             const int at = ((batch * d.output_h + tile_y + y) * d.output_w + tile_x + x) *
                                    g.channels + channel;
-            STAGES(value, at)
+            EPILOGUE(value, at)
             STORE(R, output, at, value);
         }
     }

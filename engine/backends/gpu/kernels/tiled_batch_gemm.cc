@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/kernels/matrix_tiles.h"
+#include "engine/backends/gpu/kernels/tiled_batch_gemm.h"
 
 #include <algorithm>
 #include <array>
@@ -11,10 +11,10 @@
 #include <span>
 
 #include "engine/backends/gpu/instructions.h"
+#include "engine/backends/gpu/kernels/epilogue.h"
 #include "engine/backends/gpu/kernels/map.h"
-#include "engine/backends/gpu/kernels/matrix_tiles_text.h"
-#include "engine/backends/gpu/kernels/stages.h"
-#include "engine/backends/gpu/kernels/tile_sums_text.h"
+#include "engine/backends/gpu/kernels/tile_accumulate_text.h"
+#include "engine/backends/gpu/kernels/tiled_batch_gemm_text.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/numerics/elements.h"
 
@@ -22,31 +22,30 @@ namespace halyard::engine::gpu {
 namespace {
 
 // Of a group, whatever its tile.
-constexpr int32_t kItems = 256;
+constexpr int32_t kWorkItems = 256;
 
-constexpr KernelFamily kTiledMatrices = {
-        .kernel = "multiply_matrices",
-        .shared = {kMapNumbersText, kStagesText, kMatrixProductText, kVectorsText, kMatrixText,
-                   kTileSumsText},
-        .text = kMatrixTilesText,
-        .local = {kItems, 1, 1}};
+constexpr KernelFamily kTiledBatchGemm = {.kernel = "tiled_batch_gemm",
+                                          .shared = {kMapNumbersText, kEpilogueText, kBatchGemmText,
+                                                     kVectorLoadText, kMatrixText, kTileSumsText},
+                                          .text = kTiledBatchGemmText,
+                                          .local = {kWorkItems, 1, 1}};
 
 constexpr std::array kForms = {
-        MatrixForm{64, 64, 1, 32, 4, 4}, MatrixForm{64, 32, 2, 32, 4, 4},
-        MatrixForm{32, 32, 4, 64, 4, 4}, MatrixForm{32, 16, 8, 64, 4, 4},
-        MatrixForm{16, 32, 8, 64, 4, 4}, MatrixForm{16, 16, 8, 64, 2, 4},
+        BatchGemmTile{64, 64, 1, 32, 4, 4}, BatchGemmTile{64, 32, 2, 32, 4, 4},
+        BatchGemmTile{32, 32, 4, 64, 4, 4}, BatchGemmTile{32, 16, 8, 64, 4, 4},
+        BatchGemmTile{16, 32, 8, 64, 4, 4}, BatchGemmTile{16, 16, 8, 64, 2, 4},
 };
 constexpr std::array kMatrixForms = {
-        MatrixForm{64, 64, 1, 32, 2, 2}, MatrixForm{64, 32, 1, 32, 1, 2},
-        MatrixForm{32, 32, 2, 64, 1, 2}, MatrixForm{32, 16, 4, 64, 1, 2},
-        MatrixForm{16, 32, 4, 64, 1, 2}, MatrixForm{16, 16, 8, 64, 1, 2},
+        BatchGemmTile{64, 64, 1, 32, 2, 2}, BatchGemmTile{64, 32, 1, 32, 1, 2},
+        BatchGemmTile{32, 32, 2, 64, 1, 2}, BatchGemmTile{32, 16, 4, 64, 1, 2},
+        BatchGemmTile{16, 32, 4, 64, 1, 2}, BatchGemmTile{16, 16, 8, 64, 1, 2},
 };
 
 int64_t partsOfAll(int64_t all, int64_t each) {
     return (all + each - 1) / each;
 }
 
-int32_t buffersOf(const MatrixForm& form, size_t localBytes) {
+int32_t buffersOf(const BatchGemmTile& form, size_t localBytes) {
     return sizeof(uint32_t) * static_cast<size_t>(2 * (form.rows + form.columns) *
                                                   (form.words + 4)) +
                                    sizeof(uint32_t) *
@@ -56,9 +55,9 @@ int32_t buffersOf(const MatrixForm& form, size_t localBytes) {
                    : 1;
 }
 
-bool fits(const MatrixForm& form, size_t localBytes) {
+bool fits(const BatchGemmTile& form, size_t localBytes) {
     const int32_t tile = (form.rows + form.columns) * (form.words + 4);
-    const int32_t sums = form.slices * form.rows * (form.columns + 8);
+    const int32_t sums = form.groupSplitK * form.rows * (form.columns + 8);
     return static_cast<size_t>(std::max(tile, sums) + form.rows + form.columns) *
                    sizeof(uint32_t) <=
            localBytes;
@@ -77,17 +76,17 @@ bool usesMatrix(const StepPlan& step, DataType type) {
 }
 
 // Rows that are shorter than a form's take fewer words at a time.
-MatrixForm fitted(MatrixForm form, const VectorForm& vectors, bool isMatrix, int32_t inner) {
-    const int32_t least = (isMatrix ? 8 : 4) * form.slices;
+BatchGemmTile fitted(BatchGemmTile form, const VectorLoad& vectors, bool isMatrix, int32_t inner) {
+    const int32_t least = (isMatrix ? 8 : 4) * form.groupSplitK;
     const int64_t rowWords = partsOfAll(inner, vectors.pack);
-    form.words = std::min(form.words, kItems * vectors.elements / vectors.pack);
+    form.words = std::min(form.words, kWorkItems * vectors.elements / vectors.pack);
     while (form.words > least && form.words / 2 >= rowWords) {
         form.words /= 2;
     }
     return form;
 }
 
-int64_t groupsOf(const MatrixForm& form, const MatrixProduct& product) {
+int64_t groupsOf(const BatchGemmTile& form, const BatchGemm& product) {
     return partsOfAll(product.numbers.rows, form.rows) *
            partsOfAll(product.numbers.columns, form.columns) * product.matrices;
 }
@@ -97,24 +96,24 @@ constexpr double kLatency = 700;
 constexpr double kEnds = 1500;
 constexpr double kWordsPerCycle = 64;
 constexpr double kMatrixWordsPerCycle = 256;
-constexpr int64_t kResidentGroups = 4;
+constexpr int64_t kResidentWorkGroups = 4;
 
-double cyclesOf(const MatrixChoice& choice, const MatrixProduct& product, uint32_t computeUnits) {
-    const MatrixForm& form = choice.form;
+double cyclesOf(const BatchGemmForm& choice, const BatchGemm& product, uint32_t computeUnits) {
+    const BatchGemmTile& form = choice.form;
     const auto words = static_cast<double>(partsOfAll(product.numbers.inner, choice.vectors.pack));
     const double rounds = std::ceil(words / form.words);
     const double tile = static_cast<double>(form.rows) * form.columns;
     const int64_t each = partsOfAll(groupsOf(form, product), computeUnits);
-    const auto waves = static_cast<double>(partsOfAll(each, kResidentGroups));
+    const auto waves = static_cast<double>(partsOfAll(each, kResidentWorkGroups));
     const double compute =
             rounds * form.words * tile / (choice.isMatrix ? kMatrixWordsPerCycle : kWordsPerCycle);
-    return waves * (rounds * kLatency + kEnds + tile / kItems * 20) +
+    return waves * (rounds * kLatency + kEnds + tile / kWorkItems * 20) +
            static_cast<double>(each) * compute;
 }
 
 // The longest vectors that lie in rows of both factors that have any.
-VectorForm vectorsOf(const MatrixProduct& product, const MatrixChoice& choice, DataType type) {
-    const MatrixNumbers& n = product.numbers;
+VectorLoad vectorsOf(const BatchGemm& product, const BatchGemmForm& choice, DataType type) {
+    const GemmNumbers& n = product.numbers;
     int32_t alike = 0;  // a divisor of it divides all
     if (!choice.aAcross) {
         alike = std::gcd(alike, std::gcd(n.inner, std::gcd(n.aRow, product.aStarts)));
@@ -122,50 +121,50 @@ VectorForm vectorsOf(const MatrixProduct& product, const MatrixChoice& choice, D
     if (!choice.bAcross) {
         alike = std::gcd(alike, std::gcd(n.inner, std::gcd(n.bColumn, product.bStarts)));
     }
-    return vectorFormFor(type, alike, choice.isMatrix);
+    return vectorLoadFor(type, alike, choice.isMatrix);
 }
 
 }  // namespace
 
-std::string MatrixChoice::name() const {
+std::string BatchGemmForm::name() const {
     std::string name = isMatrix ? "matrix" : "tile";
-    for (const int32_t number : {form.rows, form.columns, form.slices, form.words}) {
+    for (const int32_t number : {form.rows, form.columns, form.groupSplitK, form.words}) {
         name.append(" ").append(std::to_string(number));
     }
     return name;
 }
 
-std::vector<MatrixChoice> matrixChoices(const StepPlan& step, const MatrixProduct& product) {
+std::vector<BatchGemmForm> batchGemmForms(const StepPlan& step, const BatchGemm& product) {
     const TensorType& a = step.input(0, step.leader());
-    const MatrixNumbers& n = product.numbers;
+    const GemmNumbers& n = product.numbers;
     const bool hasTiles = isFloat(a.type) || a.type == DataType::QUANT8_ASYMM ||
                           a.type == DataType::QUANT8_ASYMM_SIGNED;
-    std::vector<MatrixChoice> choices;
+    std::vector<BatchGemmForm> choices;
     if (!hasTiles || a.type != step.input(1, step.leader()).type || n.inner == 0) {
         return choices;
     }
-    MatrixChoice choice = {.isMatrix = usesMatrix(step, a.type),
-                           .aAcross = n.aInner != 1,
-                           .bAcross = n.bInner != 1};
+    BatchGemmForm choice = {.isMatrix = usesMatrix(step, a.type),
+                            .aAcross = n.aInner != 1,
+                            .bAcross = n.bInner != 1};
     choice.vectors = vectorsOf(product, choice, a.type);
-    const std::span<const MatrixForm> forms =
-            choice.isMatrix ? std::span<const MatrixForm>(kMatrixForms) : kForms;
-    for (const MatrixForm& form : forms) {
+    const std::span<const BatchGemmTile> forms =
+            choice.isMatrix ? std::span<const BatchGemmTile>(kMatrixForms) : kForms;
+    for (const BatchGemmTile& form : forms) {
         choice.form = fitted(form, choice.vectors, choice.isMatrix, n.inner);
         if (fits(choice.form, step.facts().localBytes)) {
             choice.cycles = cyclesOf(choice, product, step.facts().computeUnits);
             choices.push_back(choice);
         }
     }
-    std::ranges::stable_sort(choices, {}, &MatrixChoice::cycles);
+    std::ranges::stable_sort(choices, {}, &BatchGemmForm::cycles);
     return choices;
 }
 
-Status addTiledMatrices(StepPlan& step, const MatrixProduct& product, const MatrixChoice& choice) {
-    const MatrixForm& form = choice.form;
+Status addTiledBatchGemm(StepPlan& step, const BatchGemm& product, const BatchGemmForm& choice) {
+    const BatchGemmTile& form = choice.form;
     std::string defines = product.defines + define("TM", form.rows) + define("TN", form.columns) +
-                          define("SLICES", form.slices) + define("ROW", form.words) +
-                          define("BUFFERS", buffersOf(form, step.facts().localBytes));
+                          define("GROUP_SPLIT_K", form.groupSplitK) + define("ROW", form.words) +
+                          define("PIPELINE_STAGES", buffersOf(form, step.facts().localBytes));
     if (choice.isMatrix) {
         defines += define("MATRIX") + define("WARP_TILES_M", form.itemRows) +
                    define("WARP_TILES_N", form.itemColumns);
@@ -175,10 +174,10 @@ Status addTiledMatrices(StepPlan& step, const MatrixProduct& product, const Matr
     defines += choice.aAcross ? define("A_ACROSS") : "";
     defines += choice.bAcross ? define("B_ACROSS") : "";
     defines += choice.vectors.defines() + step.instructions().defines();
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kTiledMatrices, defines));
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kTiledBatchGemm, defines));
     product.addArguments(*launch);
-    launch->items = {
-            static_cast<size_t>(partsOfAll(product.numbers.columns, form.columns) * kItems),
+    launch->workItems = {
+            static_cast<size_t>(partsOfAll(product.numbers.columns, form.columns) * kWorkItems),
             static_cast<size_t>(partsOfAll(product.numbers.rows, form.rows)),
             static_cast<size_t>(product.matrices)};
     launch->work = static_cast<uint64_t>(groupsOf(form, product)) *

@@ -34,7 +34,7 @@ void forEachType(Body body) {
     }
 }
 
-TEST(GpuAccMoving, TransposesAndReverses) {
+TEST(GpuAccDataMovement, TransposesAndReverses) {
     HALYARD_NEEDS_DEVICE();
     forEachType([](RandomValues& random, DataType type) {
         const auto rank = static_cast<size_t>(random.integer(1, 5));
@@ -53,7 +53,7 @@ TEST(GpuAccMoving, TransposesAndReverses) {
     });
 }
 
-TEST(GpuAccMoving, CopiesWhatOnlyChangesItsShape) {
+TEST(GpuAccDataMovement, CopiesWhatOnlyChangesItsShape) {
     HALYARD_NEEDS_DEVICE();
     forEachType([](RandomValues& random, DataType type) {
         const TensorType x = randomType(random, type, randomShape(random, 3, 0, 30));
@@ -67,7 +67,7 @@ TEST(GpuAccMoving, CopiesWhatOnlyChangesItsShape) {
     });
 }
 
-TEST(GpuAccMoving, JoinsAndSplits) {
+TEST(GpuAccDataMovement, JoinsAndSplits) {
     HALYARD_NEEDS_DEVICE();
     forEachType([](RandomValues& random, DataType type) {
         TensorType x = randomType(random, type, randomShape(random, 4, 0, 7));
@@ -90,7 +90,7 @@ TEST(GpuAccMoving, JoinsAndSplits) {
     });
 }
 
-TEST(GpuAccMoving, CutsAndPads) {
+TEST(GpuAccDataMovement, CutsAndPads) {
     HALYARD_NEEDS_DEVICE();
     forEachType([](RandomValues& random, DataType type) {
         const TensorType x = randomType(random, type, {6, 7, 8});
@@ -113,7 +113,7 @@ TEST(GpuAccMoving, CutsAndPads) {
     });
 }
 
-TEST(GpuAccMoving, RepeatsAndFills) {
+TEST(GpuAccDataMovement, RepeatsAndFills) {
     HALYARD_NEEDS_DEVICE();
     forEachType([](RandomValues& random, DataType type) {
         const TensorType x = randomType(random, type, {2, 5, 3});
@@ -126,7 +126,7 @@ TEST(GpuAccMoving, RepeatsAndFills) {
     });
 }
 
-TEST(GpuAccMoving, MovesBlocksAndChannels) {
+TEST(GpuAccDataMovement, MovesBlocksAndChannels) {
     HALYARD_NEEDS_DEVICE();
     forEachType([](RandomValues& random, DataType type) {
         const TensorType x = randomType(random, type, {4, 4, 6, 8});
@@ -140,7 +140,7 @@ TEST(GpuAccMoving, MovesBlocksAndChannels) {
     });
 }
 
-TEST(GpuAccMoving, ResizesAsTheReference) {
+TEST(GpuAccDataMovement, ResizesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -163,7 +163,7 @@ TEST(GpuAccMoving, ResizesAsTheReference) {
 }
 
 // Where each row comes from is memory that no budget counts.
-TEST(GpuAccMoving, ResizesToNoMoreRowsThanAPictureHas) {
+TEST(GpuAccDataMovement, ResizesToNoMoreRowsThanAPictureHas) {
     HALYARD_NEEDS_DEVICE();
     constexpr int32_t kMost = 1 << 20;
     const Values x = ref_test::floats({1, 1, 1, 1}, {1});
@@ -179,7 +179,7 @@ TEST(GpuAccMoving, ResizesToNoMoreRowsThanAPictureHas) {
     }
 }
 
-TEST(GpuAccMoving, RefusesWhatOnlyARunTells) {
+TEST(GpuAccDataMovement, RefusesWhatOnlyARunTells) {
     HALYARD_NEEDS_DEVICE();
     const Values x = ref_test::floats({3}, {1, 2, 3});
     EXPECT_EQ(refusal(Pad(), {x, ints({1, 2}, {1, 1}), ref_test::floats({}, {1})}, {x.type}),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/kernels/vectors.h"
+#include "engine/backends/gpu/kernels/vector_load.h"
 
 #include <algorithm>
 
@@ -15,14 +15,14 @@ constexpr int32_t kVectorBytes = 16;
 
 }  // namespace
 
-std::string VectorForm::defines() const {
+std::string VectorLoad::defines() const {
     return define("VECTOR_ELEMENTS", elements) + define("PACK", pack) +
            define("VECTOR_WORDS", words()) + (gathers ? define("GATHERS") : "");
 }
 
-VectorForm vectorFormFor(DataType type, int32_t rowLength, bool packsHalves) {
+VectorLoad vectorLoadFor(DataType type, int32_t rowLength, bool packsHalves) {
     const auto size = static_cast<int32_t>(elementSize(type));
-    VectorForm form;
+    VectorLoad form;
     form.pack = isQuantized(type) ? 4 : type == DataType::FLOAT16 && packsHalves ? 2 : 1;
     // Halves that become floats come four at a time.
     const int32_t longest = form.pack == 1 ? 4 : kVectorBytes / size;

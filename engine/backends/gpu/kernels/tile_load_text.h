@@ -9,14 +9,14 @@
 namespace halyard::engine::gpu {
 
 // A tile has TM rows of x, one for each of its pixels, and TN of the weights. A round brings ROW
-// words of each; an item brings the same place of every ROWS_APART-th row. With COPIES they go from
-// global to local memory without an item's holding them, several rounds ahead; else they wait in
-// the item. `Rows` is what an item knows of its rows, and where the next round finds them.
+// words of each; an item brings the same place of every ROWS_APART-th row. With ASYNC_COPY they go
+// from global to local memory without an item's holding them, several rounds ahead; else they wait
+// in the item. `Rows` is what an item knows of its rows, and where the next round finds them.
 inline constexpr std::string_view kTileRowsText = R"(
 #define STEP (ROW * PACK)
 #define ROW_WORDS (ROW + 4)
 #define VECTORS (STEP / VECTOR_ELEMENTS)
-#define ROWS_APART (ITEMS / VECTORS)
+#define ROWS_APART (WORK_ITEMS / VECTORS)
 #define X_EACH ((TM + ROWS_APART - 1) / ROWS_APART)
 #define W_EACH ((TN + ROWS_APART - 1) / ROWS_APART)
 #define TILE_WORDS ((TM + TN) * ROW_WORDS)
@@ -32,7 +32,7 @@ typedef struct {
     int down;
     int right;
     int element;
-    int room;    // elements that it takes
+    int padded_part;    // elements that it takes
     int across;  // so many beside each other
 #ifdef GATHERS
     int is_whole;
@@ -48,9 +48,9 @@ typedef struct {
 } Rows;
 
 // A vector on its way: what is at number `at`, or a vector of words `otherwise`.
-#ifdef COPIES
+#ifdef ASYNC_COPY
 #define BRING(T, p, next, is_there, at, otherwise, to) \
-    COPY(LOCAL_ADDRESS(to), (p) + ((is_there) ? (at) : 0), is_there, otherwise)
+    COPY_ASYNC(LOCAL_ADDRESS(to), (p) + ((is_there) ? (at) : 0), is_there, otherwise)
 #else
 #define BRING(T, p, next, is_there, at, otherwise, to) \
     next = (Vector)(otherwise);                        \
@@ -78,9 +78,9 @@ void start_rows(Rows* const rows, const int k, const int end) {
     rows->k = k;
     rows->end = end;
 #ifndef POINTWISE
-    rows->down = k / (rows->room * rows->across);
-    rows->right = k / rows->room - rows->down * rows->across;
-    rows->element = k % rows->room;
+    rows->down = k / (rows->padded_part * rows->across);
+    rows->right = k / rows->padded_part - rows->down * rows->across;
+    rows->element = k % rows->padded_part;
 #endif
 }
 
@@ -152,7 +152,7 @@ UNROLL
 void move_rows(Rows* const rows) {
     rows->k += STEP;
 #ifndef POINTWISE
-    for (rows->element += STEP; rows->element >= rows->room; rows->element -= rows->room) {
+    for (rows->element += STEP; rows->element >= rows->padded_part; rows->element -= rows->padded_part) {
         ++rows->right;
         if (rows->right == rows->across) {
             rows->right = 0;

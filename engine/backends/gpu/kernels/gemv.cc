@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/kernels/rows_product.h"
+#include "engine/backends/gpu/kernels/gemv.h"
 
 #include <string_view>
 
+#include "engine/backends/gpu/kernels/epilogue.h"
 #include "engine/backends/gpu/kernels/map.h"
-#include "engine/backends/gpu/kernels/stages.h"
-#include "engine/backends/gpu/kernels/vectors.h"
+#include "engine/backends/gpu/kernels/vector_load.h"
 
 namespace halyard::engine::gpu {
 namespace {
 
-constexpr int32_t kItems = 128;
+constexpr int32_t kWorkItems = 128;
 constexpr int32_t kTeam = 32;  // items that share a channel
 
 // Each team of items has a channel of a row.
-constexpr std::string_view kRowsProductText = R"(
-#define ITEMS 128
+constexpr std::string_view kGemvText = R"(
+#define WORK_ITEMS 128
 #define TEAM 32
 #if VECTOR_WORDS == 4
 #define VECTOR_SUM(sum, x, w) \
@@ -28,20 +28,20 @@ constexpr std::string_view kRowsProductText = R"(
 #define VECTOR_SUM(sum, x, w) WORD_SUM(sum, x, w)
 #endif
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_rows(
-        PARAMETERS STAGE_PARAMETERS) {
+__kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void gemv(
+        PARAMETERS EPILOGUES_PARAMETERS) {
     BIND_ALL;
     const int item = (int)get_local_id(0);
     const int lane = item % TEAM;
     const int channel = (int)get_global_id(0) / TEAM;
-    const int pixel = (int)get_global_id(1);
-    const int x_row = pixel * g.depth;
+    const int position = (int)get_global_id(1);
+    const int x_row = position * g.depth;
     const int w_row = min(channel, g.channels - 1) * g.depth;
-    __local SUM sums[ITEMS];
+    __local SUM sums[WORK_ITEMS];
     SUM sum = 0;
 #ifdef QUANTIZED
-    __local int x_sums[ITEMS];
-    __local int w_sums[ITEMS];
+    __local int x_sums[WORK_ITEMS];
+    __local int w_sums[WORK_ITEMS];
     int x_sum = 0;
     int w_sum = 0;
 #endif
@@ -78,34 +78,34 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void multiply_rows(
 #endif
         whole += START(channel);
         VALUE(R) value = FINISH(whole, channel);
-        STAGES(value, pixel * g.channels + channel)
-        STORE(R, output, pixel * g.channels + channel, value);
+        EPILOGUE(value, position * g.channels + channel)
+        STORE(R, output, position * g.channels + channel, value);
     }
 }
 )";
 
-constexpr KernelFamily kRowsProduct = {
-        .kernel = "multiply_rows",
-        .shared = {kMapNumbersText, kStagesText, kWeightedSumText, kVectorsText},
-        .text = kRowsProductText,
-        .local = {kItems, 1, 1}};
+constexpr KernelFamily kGemv = {
+        .kernel = "gemv",
+        .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText, kVectorLoadText},
+        .text = kGemvText,
+        .local = {kWorkItems, 1, 1}};
 
 }  // namespace
 
-Status addRowsProduct(StepPlan& step, const Geometry& geometry, Activation activation) {
-    const VectorForm vectors = vectorFormFor(step.input(0).type, geometry.depth, false);
+Status addGemv(StepPlan& step, const Geometry& geometry, Activation activation) {
+    const VectorLoad vectors = vectorLoadFor(step.input(0).type, geometry.depth, false);
     const WeightedSum sum = weightedSumOf(step, activation);
-    const Stages stages = stagesOf(step);
+    const Epilogue epilogue = epilogueOf(step);
     HALYARD_ASSIGN_OR_RETURN(
             Launch* const launch,
-            step.launch(kRowsProduct, storageDefines(step) + vectors.defines() +
-                                              step.instructions().defines() + stages.defines));
+            step.launch(kGemv, storageDefines(step) + vectors.defines() +
+                                       step.instructions().defines() + epilogue.defines));
     launch->with(step.in(0)).with(step.in(1)).with(step.in(2)).with(sum.multipliers);
     launch->with(step.out(0, step.nodeCount() - 1)).with(geometry).with(sum.numbers);
-    launch->withAll(stages.arguments);
-    launch->items = {static_cast<size_t>(geometry.channels) * kTeam,
-                     static_cast<size_t>(geometry.pixels), 1};
-    launch->work = static_cast<uint64_t>(geometry.pixels) *
+    launch->withAll(epilogue.arguments);
+    launch->workItems = {static_cast<size_t>(geometry.channels) * kTeam,
+                         static_cast<size_t>(geometry.positions), 1};
+    launch->work = static_cast<uint64_t>(geometry.positions) *
                    static_cast<uint64_t>(geometry.channels) *
                    (static_cast<uint64_t>(geometry.depth) + 4);
     return {};

@@ -11,11 +11,11 @@ namespace halyard::engine::gpu {
 // Behind kMeanText and kTileSumsText. With POOLED STORE_MEANS(values) stores for each channel the
 // mean of an item's values and of those that others of the group have of it: of what they would be
 // if they were stored, always in the same order. All items of the group have to be at it together;
-// nobody reads what is in `room` any more.
+// nobody reads what is in `local_memory` any more.
 inline constexpr std::string_view kTileMeansText = R"(
 #ifdef POOLED
 #define POOL_PARAMETERS , const MeanNumbers mean
-#define STAGES_OF_PRODUCT(v, at) INNER_STAGES(v, at)
+#define EPILOGUE_OF_GEMM(v, at) INNER_EPILOGUE(v, at)
 
 #ifdef QUANTIZED
 #define TOTAL int
@@ -37,27 +37,27 @@ float stored_half(const float value) {
 
 #define STORE_MEANS(values)                                       \
     TOTAL total = 0;                                              \
-    UNROLL for (int i = 0; i < TM * TN / ITEMS; ++i) {            \
-        if (PIXEL(lane / TN + i * (ITEMS / TN)) >= 0) {           \
+    UNROLL for (int i = 0; i < TM * TN / WORK_ITEMS; ++i) {            \
+        if (POSITION(lane / TN + i * (WORK_ITEMS / TN)) >= 0) {           \
             total += STORED(R, values[i]);                        \
         }                                                         \
     }                                                             \
     barrier(CLK_LOCAL_MEM_FENCE);                                 \
-    __local TOTAL* const totals = (__local TOTAL*)room;           \
+    __local TOTAL* const totals = (__local TOTAL*)local_memory;           \
     totals[lane] = total;                                         \
     barrier(CLK_LOCAL_MEM_FENCE);                                 \
     if (lane < TN && has_channel) {                               \
-        UNROLL for (int other = 1; other < ITEMS / TN; ++other) { \
+        UNROLL for (int other = 1; other < WORK_ITEMS / TN; ++other) { \
             total += totals[other * TN + lane];                   \
         }                                                         \
         VALUE(R) value = MEAN(total, mean);                       \
         const int at = tile * g.channels + channel;               \
-        STAGES(value, at)                                         \
+        EPILOGUE(value, at)                                         \
         STORE(R, output, at, value);                              \
     }
 #else
 #define POOL_PARAMETERS
-#define STAGES_OF_PRODUCT(v, at) STAGES(v, at)
+#define EPILOGUE_OF_GEMM(v, at) EPILOGUE(v, at)
 #endif
 )";
 

@@ -16,24 +16,25 @@
 namespace halyard::engine::gpu {
 
 // Products of the step's first node. Those of one group of channels go with those of its own.
-Status addTiledProduct(StepPlan& step, const Geometry& geometry, Activation activation);
+Status addTiledGemm(StepPlan& step, const Geometry& geometry, Activation activation);
 
 // Products of one x, of pixels alone, by the weights of each horizontally fused layer.
 Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
                                 std::span<const FusedBranch> fusedBranches);
 
-// As addTiledProduct(), and a depthwise convolution of its results, node `which` of the step, whose
+// As addTiledGemm(), and a depthwise convolution of its results, node `which` of the step, whose
 // `window` slides over pixels that a group computes for itself, those at the edges as its
 // neighbours do.
-Status addTiledExpansion(StepPlan& step, const Geometry& geometry, Activation activation,
-                         size_t which, const Geometry& window, Activation depthwiseActivation);
+Status addTiledPointwiseDepthwise(StepPlan& step, const Geometry& geometry, Activation activation,
+                                  size_t which, const Geometry& window,
+                                  Activation depthwiseActivation);
 
 // The same, and the means over pictures of its results that node `which` of the step takes: each
 // group has all pixels of a picture.
-Status addTiledPooling(StepPlan& step, const Geometry& geometry, Activation activation,
-                       size_t which);
+Status addTiledPooledGemm(StepPlan& step, const Geometry& geometry, Activation activation,
+                          size_t which);
 
-// Whether addTiledExpansion() has tiles for a depthwise convolution with this filter.
-bool fitsExpansion(const Shape& filter, const Window2d& window);
+// Whether addTiledPointwiseDepthwise() has tiles for a depthwise convolution with this filter.
+bool isLegalPointwiseDepthwise(const Shape& filter, const Window2d& window);
 
 }  // namespace halyard::engine::gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/kernels/stages.h"
+#include "engine/backends/gpu/kernels/epilogue.h"
 
 #include <algorithm>
 #include <array>
@@ -56,7 +56,7 @@ bool repeats(const Shape& operand, const Shape& result) {
 
 }  // namespace
 
-bool isStage(const Graph& graph, const Node& node, TensorId result) {
+bool isEpilogueNode(const Graph& graph, const Node& node, TensorId result) {
     const TensorType& from = graph.tensor(result).type;
     const TensorType& to = graph.tensor(node.outputs[0]).type;
     if (from.type != to.type) {
@@ -76,8 +76,8 @@ bool isStage(const Graph& graph, const Node& node, TensorId result) {
     return other != result && repeats(graph.tensor(other).type.shape, from.shape);
 }
 
-Stages stagesOf(StepPlan& step, const StageNodes& nodes) {
-    Stages stages;
+Epilogue epilogueOf(StepPlan& step, const EpilogueNodes& nodes) {
+    Epilogue epilogue;
     std::string parameters;
     std::string statements;
     for (size_t which = nodes.first; which < nodes.end; ++which) {
@@ -100,14 +100,14 @@ Stages stagesOf(StepPlan& step, const StageNodes& nodes) {
             if (input.operand.local != result) {
                 const std::string name = "e" + number;
                 parameters += ", IN(" + name + ")";
-                stages.arguments.emplace_back(input.operand);
+                epilogue.arguments.emplace_back(input.operand);
                 statements += "BIND_IN(R, " + name + "); ";
                 const TensorType& type = step.input(i, which);
                 std::string at = "(at)";
                 if (countOf(type.shape) != countOf(step.output(0, which).shape)) {
                     const std::string count = "c" + number;
                     parameters += ", const int " + count;
-                    stages.arguments.emplace_back(
+                    epilogue.arguments.emplace_back(
                             byValue(static_cast<int32_t>(countOf(type.shape))));
                     at += " % " + count;
                 }
@@ -119,20 +119,20 @@ Stages stagesOf(StepPlan& step, const StageNodes& nodes) {
         if (map.table.has_value()) {
             const std::string name = "t" + number;
             parameters += ", IN(" + name + ")";
-            stages.arguments.emplace_back(*map.table);
+            epilogue.arguments.emplace_back(*map.table);
             statements +=
                     "BIND_IN(U8, " + name + "); const __global uchar* const table = " + name + "; ";
         }
         parameters += ", const MapNumbers n" + number;
-        stages.arguments.emplace_back(byValue(map.numbers));
+        epilogue.arguments.emplace_back(byValue(map.numbers));
         statements += map.body + " v = NARROW(R, r); } ";
     }
     if (!statements.empty()) {
         const std::string name(nodes.name);
-        stages.defines = "#define " + name + "_PARAMETERS " + parameters + "\n#define " + name +
-                         "(v, at) " + statements + "\n";
+        epilogue.defines = "#define " + name + "_PARAMETERS " + parameters + "\n#define " + name +
+                           "(v, at) " + statements + "\n";
     }
-    return stages;
+    return epilogue;
 }
 
 }  // namespace halyard::engine::gpu

@@ -15,9 +15,9 @@
 namespace halyard::engine::gpu {
 
 // More rows are better made tile by tile.
-inline constexpr int32_t kMostRows = 4;
+inline constexpr int32_t kMaxGemvRows = 4;
 
 // Products of the step's first node: pointwise, of one group.
-Status addRowsProduct(StepPlan& step, const Geometry& geometry, Activation activation);
+Status addGemv(StepPlan& step, const Geometry& geometry, Activation activation);
 
 }  // namespace halyard::engine::gpu
