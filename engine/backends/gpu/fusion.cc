@@ -14,7 +14,7 @@
 #include "engine/backends/gpu/kernels/epilogue.h"
 #include "engine/backends/gpu/kernels/gemm_chooser.h"
 #include "engine/backends/gpu/kernels/mean.h"
-#include "engine/backends/gpu/kernels/tiled_gemm.h"
+#include "engine/backends/gpu/launches/step_leader.h"
 #include "engine/numerics/elements.h"
 #include "engine/plan/partition_readers.h"
 
@@ -361,24 +361,6 @@ std::vector<FusedNodes> findFusions(const Graph& graph, const Partition& partiti
         HorizontalFusionFinder(graph, partition).join(fusions);
     }
     return fusions;
-}
-
-bool onlyMoves(const Node& node) {
-    switch (node.kind()) {
-        case NodeKind::Reshape:
-        case NodeKind::Squeeze:
-        case NodeKind::ExpandDims:
-        case NodeKind::Transpose:
-            return true;
-        default:
-            return false;
-    }
-}
-
-size_t leaderOf(std::span<const LocalNode> nodes) {
-    const auto found = std::ranges::find_if_not(
-            nodes, [](const LocalNode& each) { return onlyMoves(*each.node); });
-    return found == nodes.end() ? 0 : static_cast<size_t>(found - nodes.begin());
 }
 
 }  // namespace halyard::engine::gpu

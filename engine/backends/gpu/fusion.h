@@ -4,8 +4,6 @@
 
 #pragma once
 
-#include <cstddef>
-#include <span>
 #include <vector>
 
 #include "engine/backends/gpu/device/device.h"
@@ -30,11 +28,5 @@ struct FusionNeeds {
 // constants, one behind the other with what is fused with it, where products go tile by tile.
 std::vector<FusedNodes> findFusions(const Graph& graph, const Partition& partition,
                                     const FusionNeeds& needs);
-
-// Whether a node only moves elements, which one that reads them can do by where it looks.
-bool onlyMoves(const Node& node);
-
-// Which of a step's nodes the others are fused with: the first that does more than move elements.
-size_t leaderOf(std::span<const LocalNode> nodes);
 
 }  // namespace halyard::engine::gpu

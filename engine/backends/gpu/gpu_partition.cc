@@ -18,6 +18,7 @@
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/launches/bound_kernels.h"
 #include "engine/backends/gpu/launches/launch.h"
+#include "engine/backends/gpu/launches/step_leader.h"
 #include "engine/plan/partition_layout.h"
 
 namespace halyard::engine::gpu {

@@ -120,7 +120,7 @@ Status GpuShaped::planWith(const Instructions& instructions, const Checkpoint& c
                                      .instructions = instructions,
                                      .mayRound = mParts->mayRound,
                                      .plan = mPlan,
-                                     .tuner = resources.tuning.isOff() ? nullptr : &tuner},
+                                     .chooser = resources.tuning.isOff() ? nullptr : &tuner},
                                     checkpoint);
     // Others have a use for what was measured, even where this partition comes to nothing.
     resources.tuning.save();
@@ -133,7 +133,7 @@ Status GpuShaped::planEach(const StepPlan::Environment& environment,
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while kernels were made ready"));
         StepPlan plan(environment, step);
         HALYARD_RETURN_IF_ERROR(planStep(plan).withContext(plan.node(plan.leader()).label));
-        if (environment.tuner != nullptr) {
+        if (environment.chooser != nullptr) {
             // What is measured next has the device to itself.
             HALYARD_RETURN_IF_ERROR(plan.buildPrograms());
         }

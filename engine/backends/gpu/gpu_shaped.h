@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/device/gpu_queue.h"
-#include "engine/backends/gpu/gpu_partition.h"
+#include "engine/backends/gpu/gpu_resources.h"
 #include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/launches/bound_kernels.h"
 #include "engine/backends/gpu/launches/launch.h"

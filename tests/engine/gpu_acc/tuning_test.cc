@@ -172,7 +172,7 @@ class GpuTuner : public testing::Test {
                                                    .instructions = instructions,
                                                    .mayRound = false,
                                                    .plan = mPlan,
-                                                   .tuner = tuning.isOff() ? nullptr : &tuner};
+                                                   .chooser = tuning.isOff() ? nullptr : &tuner};
         StepPlan step(environment, 0);
         std::string last;
         std::vector<Variant> noting;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/backends/gpu/device/device.h"
+#include "engine/backends/gpu/device/device_facts.h"
 #include "engine/backends/gpu/opencl/failure.h"
 #include "engine/backends/gpu/opencl/open_cl.h"
 #include "engine/base/status.h"

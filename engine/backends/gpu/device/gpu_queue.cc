@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/backends/gpu/device/gpu_memory.h"
+#include "engine/backends/gpu/device/gpu_buffer.h"
 #include "engine/backends/gpu/opencl/failure.h"
 
 namespace halyard::engine::gpu {

@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backends/gpu/fusion.h"
 #include "engine/backends/gpu/kernels/batch_gemm.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
 #include "engine/backends/gpu/kernels/tiled_batch_gemm.h"
 #include "engine/backends/gpu/kernels/view.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/backends/gpu/launches/step_leader.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/fixed_requantize.h"
 

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "engine/backends/gpu/instructions.h"
-#include "engine/backends/gpu/kernels/tiled_gemm.h"
 
 namespace halyard::engine::gpu {
 namespace {

@@ -121,6 +121,9 @@ std::vector<GemmForm> pointwiseDepthwiseForms(const GemmNeeds& needs, const Geom
 // The same where means over pictures of the results follow. None where no tile holds a picture.
 std::vector<GemmForm> pooledGemmForms(const GemmNeeds& needs, const Geometry& geometry);
 
+// Whether addTiledPointwiseDepthwise() has tiles for a depthwise convolution with this filter.
+bool isLegalPointwiseDepthwise(const Shape& filter, const Window2d& window);
+
 // Whether products and means over pictures of their results take less as one launch than as two:
 // tiles that hold a picture may be few, or be filled by half.
 bool isProfitablePooledGemm(const GemmNeeds& needs, const Geometry& geometry);

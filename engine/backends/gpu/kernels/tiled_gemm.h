@@ -34,7 +34,4 @@ Status addTiledPointwiseDepthwise(StepPlan& step, const Geometry& geometry, Acti
 Status addTiledPooledGemm(StepPlan& step, const Geometry& geometry, Activation activation,
                           size_t which);
 
-// Whether addTiledPointwiseDepthwise() has tiles for a depthwise convolution with this filter.
-bool isLegalPointwiseDepthwise(const Shape& filter, const Window2d& window);
-
 }  // namespace halyard::engine::gpu

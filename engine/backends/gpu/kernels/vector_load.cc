@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/backends/gpu/programs/define.h"
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::gpu {

@@ -12,14 +12,6 @@
 
 namespace halyard::engine::gpu {
 
-std::string define(std::string_view name, std::string_view value) {
-    return std::string("#define ").append(name).append(" ").append(value).append("\n");
-}
-
-std::string define(std::string_view name, int64_t value) {
-    return define(name, std::to_string(value));
-}
-
 std::string Geometry::toString() const {
     std::string text;
     for (const int32_t number :

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "engine/backends/gpu/planning/step_plan.h"
+#include "engine/backends/gpu/programs/define.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::engine::gpu {
@@ -39,9 +40,6 @@ WeightedSum weightedSumOf(StepPlan& step, Activation activation, size_t which = 
 // How a kernel's x, weights and output are stored, whether sums are those of bytes, and the
 // weights' zero point where their type says it: X, W, R, QUANTIZED and WEIGHT_ZERO.
 std::string storageDefines(const StepPlan& step);
-
-std::string define(std::string_view name, std::string_view value = "1");
-std::string define(std::string_view name, int64_t value);
 
 // Pictures that slide under a filter, or rows of a matrix as pictures of one pixel. A copy of the
 // kernels' struct.

@@ -14,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-#include "engine/backends/gpu/fusion.h"
+#include "engine/backends/gpu/launches/step_leader.h"
 #include "engine/base/log.h"
 
 namespace halyard::engine::gpu {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/backends/gpu/opencl/open_cl.h"
+#include "engine/backends/gpu/opencl/headers.h"
 #include "engine/base/status.h"
 
 namespace halyard::engine::gpu {

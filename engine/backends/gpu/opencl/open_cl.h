@@ -5,14 +5,11 @@
 
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-#include <CL/cl_ext.h>
-
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/backends/gpu/opencl/headers.h"
 #include "engine/base/status.h"
 
 namespace halyard::engine::gpu {

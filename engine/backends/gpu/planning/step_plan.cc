@@ -5,7 +5,6 @@
 #include <cstddef>
 
 #include "engine/backends/gpu/launches/building.h"
-#include "engine/backends/gpu/tuning/tuner.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -76,11 +75,11 @@ Status StepPlan::buildPrograms() {
 }
 
 Status StepPlan::choose(std::string_view key, std::span<const Variant> variants) {
-    const Tuner* const tuner = mEnvironment.tuner;
+    const VariantChooser* const chooser = mEnvironment.chooser;
     if (variants.empty()) {
         return internalError("there is no way to compute a step");
     }
-    if (tuner == nullptr || variants.size() == 1) {
+    if (chooser == nullptr || variants.size() == 1) {
         return variants.front().plan(*this);
     }
     std::vector<Variant> ofStep;  // as they are measured: of a whole step
@@ -90,7 +89,7 @@ Status StepPlan::choose(std::string_view key, std::span<const Variant> variants)
                               return variant.plan(own);
                           }});
     }
-    HALYARD_ASSIGN_OR_RETURN(const size_t best, tuner->choose(mEnvironment, mStep, key, ofStep));
+    HALYARD_ASSIGN_OR_RETURN(const size_t best, chooser->choose(mEnvironment, mStep, key, ofStep));
     PartitionPlan& plan = mEnvironment.plan;
     const size_t launches = plan.launches.size();
     const size_t tableBytes = plan.tables.size();
@@ -99,7 +98,7 @@ Status StepPlan::choose(std::string_view key, std::span<const Variant> variants)
     if (planned.ok()) {
         planned = buildPrograms();
     }
-    if (planned.ok() || best == 0 || !tuner->forgives(variants[best], planned)) {
+    if (planned.ok() || best == 0 || !chooser->forgives(variants[best], planned)) {
         return planned;
     }
     // What was measured once may not build with the driver at hand.

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "engine/backends/gpu/device/device.h"
-#include "engine/backends/gpu/fusion.h"
 #include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/launches/launch.h"
+#include "engine/backends/gpu/launches/step_leader.h"
 #include "engine/backends/gpu/programs/programs.h"
 #include "engine/base/status.h"
 #include "engine/graph/shape_inference.h"
@@ -49,13 +49,14 @@ struct PartitionPlan {
 };
 
 class StepPlan;
-class Tuner;
 
 // One of several ways to compute a step, which give the same results.
 struct Variant {
     std::string name;                       // "128": the same for the same way, in every build
     std::function<Status(StepPlan&)> plan;  // adds its launches
 };
+
+class VariantChooser;
 
 class StepPlan {
   public:
@@ -69,7 +70,7 @@ class StepPlan {
         const Instructions& instructions;
         bool mayRound;  // float32 may be computed with float16's precision
         PartitionPlan& plan;
-        const Tuner* tuner = nullptr;  // null: the first of several ways is taken
+        const VariantChooser* chooser = nullptr;  // null: the first of several ways is taken
     };
     StepPlan(const Environment& environment, size_t step)
         : mEnvironment(environment), mStep(step), mNodes(environment.layout.steps[step].nodes) {}
@@ -143,6 +144,18 @@ class StepPlan {
     const size_t mStep;
     size_t mFirst = 0;  // of the step's nodes
     std::span<const LocalNode> mNodes;
+};
+
+// Takes one of several variants of a step. One thread at a time.
+class VariantChooser {
+  public:
+    virtual ~VariantChooser() = default;
+    // The index of one of the variants, of which there are two at least.
+    virtual Result<size_t> choose(const StepPlan::Environment& environment, size_t step,
+                                  std::string_view key,
+                                  std::span<const Variant> variants) const = 0;
+    // Whether another variant may stand in for one that has failed.
+    virtual bool forgives(const Variant& variant, const Status& failure) const = 0;
 };
 
 }  // namespace halyard::engine::gpu

@@ -120,7 +120,7 @@ Result<Measuring::Candidate> Measuring::makeCandidate(const Variant& variant) {
                                          .instructions = mEnvironment.instructions,
                                          .mayRound = mEnvironment.mayRound,
                                          .plan = plan,
-                                         .tuner = nullptr};
+                                         .chooser = nullptr};
     StepPlan step(apart, mStep);
     HALYARD_RETURN_IF_ERROR(variant.plan(step));
     HALYARD_RETURN_IF_ERROR(step.buildPrograms());

@@ -27,7 +27,7 @@
 namespace halyard::engine::gpu {
 
 // One thread at a time.
-class Tuner {
+class Tuner final : public VariantChooser {
   public:
     struct Surroundings {
         std::shared_ptr<const Device> device;
@@ -41,12 +41,12 @@ class Tuner {
     };
     explicit Tuner(Surroundings surroundings) : mAround(std::move(surroundings)) {}
 
-    // The index of one of the variants, of which there are two at least. Fails if each of those
-    // that were measured did, with what the first one said, and as the checkpoint says.
+    // Fails if each of those that were measured did, with what the first one said, and as the
+    // checkpoint says.
     Result<size_t> choose(const StepPlan::Environment& environment, size_t step,
-                          std::string_view key, std::span<const Variant> variants) const;
-    // Whether another variant may stand in for one that has failed. Says in the log that it has.
-    bool forgives(const Variant& variant, const Status& failure) const;
+                          std::string_view key, std::span<const Variant> variants) const override;
+    // Says in the log that a variant has failed.
+    bool forgives(const Variant& variant, const Status& failure) const override;
 
   private:
     // Nothing where there is no room to measure.
