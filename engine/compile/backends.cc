@@ -73,7 +73,7 @@ Status take(const BackendOption& option, GpuSettings& settings) {
     } else if (option.name == "library") {
         settings.choice.library = option.value;
     } else if (option.name == "cuda") {
-        settings.choice.cuda = option.value;
+        settings.choice.nativeDriver = option.value;
     } else if (option.name == "series") {
         constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
         HALYARD_ASSIGN_OR_RETURN(const size_t isOn, wordOf(option, kSwitch));

@@ -94,7 +94,7 @@ bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first
            isProfitablePooledGemm({.x = x.type,
                                    .mayRound = needs.mayRound,
                                    .facts = needs.facts,
-                                   .instructions = needs.instructions},
+                                   .matrixFeatures = needs.matrixFeatures},
                                   *geometry);
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/device/device.h"
-#include "engine/backends/gpu/instructions.h"
+#include "engine/backends/gpu/vendor/matrix_unit.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/partition_layout.h"
@@ -17,7 +17,7 @@ namespace halyard::engine::gpu {
 // What fusions depend on besides the graph.
 struct FusionNeeds {
     const DeviceFacts& facts;
-    const Instructions& instructions;
+    const MatrixFeatures& matrixFeatures;
     bool mayRound = false;  // float32 may be computed with float16's precision
 };
 

@@ -14,11 +14,12 @@
 
 #include "engine/backends/gpu/fusion.h"
 #include "engine/backends/gpu/gpu_shaped.h"
-#include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/kernels/kernels.h"
+#include "engine/backends/gpu/kernels/matrix_probe.h"
 #include "engine/backends/gpu/launches/bound_kernels.h"
 #include "engine/backends/gpu/launches/launch.h"
 #include "engine/backends/gpu/launches/step_leader.h"
+#include "engine/backends/gpu/vendor/matrix_unit.h"
 #include "engine/plan/partition_layout.h"
 
 namespace halyard::engine::gpu {
@@ -56,7 +57,7 @@ class GpuPartition final : public CompiledPartition {
     Result<std::unique_ptr<PartitionState>> makeState(
             const PartitionResources& resources) const override {
         ChargedBuffer counters;
-        if (mParts->instructions.copies()) {
+        if (mParts->matrixFeatures.copiesAsync()) {
             HALYARD_ASSIGN_OR_RETURN(counters, ChargedBuffer::allocate(mParts->resources.memory,
                                                                        kCounters * sizeof(uint32_t),
                                                                        resources.deviceMemory));
@@ -125,12 +126,12 @@ GemmTypes gemmTypesOf(const CompileArguments& arguments, bool mayRound) {
 
 Status GpuPartition::compile(const CompileArguments& arguments) {
     mParts->mayRound = arguments.graph->relaxedFloat() || arguments.options.fastMath;
-    mParts->instructions = instructionsOf(gemmTypesOf(arguments, mParts->mayRound),
-                                          mParts->resources.device->facts(),
-                                          mParts->resources.programs, arguments.blobs);
+    mParts->matrixFeatures = probeMatrixUnit(gemmTypesOf(arguments, mParts->mayRound),
+                                             mParts->resources.device->facts(),
+                                             mParts->resources.programs, arguments.blobs);
     const std::vector<FusedNodes> fused = findFusions(*arguments.graph, arguments.partition,
                                                       {.facts = mParts->resources.device->facts(),
-                                                       .instructions = mParts->instructions,
+                                                       .matrixFeatures = mParts->matrixFeatures,
                                                        .mayRound = mParts->mayRound});
     HALYARD_ASSIGN_OR_RETURN(mParts->layout, layOut(arguments.graph, arguments.partition, fused));
     for (const LocalStep& step : mParts->layout.steps) {

@@ -81,12 +81,12 @@ Status GpuShaped::inferTypes(std::span<const TensorType* const> inputs,
 }
 
 Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
-    Status planned = planWith(mParts->instructions, checkpoint);
+    Status planned = planWith(mParts->matrixFeatures, checkpoint);
     // A trial shows that an instruction is there, and not that every kernel with it builds.
-    if (planned.code() == StatusCode::INTERNAL && mParts->instructions.any()) {
-        log(LogLevel::WARNING, "GpuAcc goes without the device's own instructions for a model: " +
+    if (planned.code() == StatusCode::INTERNAL && mParts->matrixFeatures.any()) {
+        log(LogLevel::WARNING, "GpuAcc goes without the device's matrix unit for a model: " +
                                        std::string(planned.message()));
-        planned = planWith(Instructions(), checkpoint);
+        planned = planWith(MatrixFeatures(), checkpoint);
     }
     HALYARD_RETURN_IF_ERROR(planned);
     const std::vector<bool> open(mLayout.steps.size(), false);
@@ -100,7 +100,7 @@ Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
     return {};
 }
 
-Status GpuShaped::planWith(const Instructions& instructions, const Checkpoint& checkpoint) {
+Status GpuShaped::planWith(const MatrixFeatures& matrixFeatures, const Checkpoint& checkpoint) {
     mPlan = {};
     mPlan.scratchBytes.resize(mLayout.steps.size(), 0);
     const GpuResources& resources = mParts->resources;
@@ -117,7 +117,7 @@ Status GpuShaped::planWith(const Instructions& instructions, const Checkpoint& c
                                      .layout = mLayout,
                                      .types = mTypes,
                                      .present = mPresent,
-                                     .instructions = instructions,
+                                     .matrixFeatures = matrixFeatures,
                                      .mayRound = mParts->mayRound,
                                      .plan = mPlan,
                                      .chooser = resources.tuning.isOff() ? nullptr : &tuner},

@@ -20,10 +20,10 @@
 
 #include "engine/backends/gpu/device/gpu_queue.h"
 #include "engine/backends/gpu/gpu_resources.h"
-#include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/launches/bound_kernels.h"
 #include "engine/backends/gpu/launches/launch.h"
 #include "engine/backends/gpu/planning/step_plan.h"
+#include "engine/backends/gpu/vendor/matrix_unit.h"
 #include "engine/plan/partition_layout.h"
 #include "engine/plan/workspace_plan.h"
 
@@ -51,7 +51,7 @@ struct PartitionParts {
     ChargedBuffer uploaded;
     Blobs blobs;
     std::shared_ptr<Budget> deviceMemory;  // null: not limited
-    Instructions instructions;
+    MatrixFeatures matrixFeatures;
     bool mayRound = false;  // float32 may be computed with float16's precision
 
     // Where it lies on the device; nothing for a tensor that does not lie there all the time.
@@ -97,7 +97,7 @@ class GpuShaped final : public SpecializedPartition {
     Status inferTypes(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint);
     Status planSteps(const Checkpoint& checkpoint);
     // With these instructions, into mPlan.
-    Status planWith(const Instructions& instructions, const Checkpoint& checkpoint);
+    Status planWith(const MatrixFeatures& matrixFeatures, const Checkpoint& checkpoint);
     Status planEach(const StepPlan::Environment& environment, const Checkpoint& checkpoint) const;
     Status uploadTables(const Checkpoint& checkpoint);
     // Findings lie behind the rest of the workspace.

@@ -425,10 +425,10 @@ TEST_F(GpuAccOnAFailingCompiler, IsNotTheEndOfWhoTriesAKernelThatKillsIt) {
 
 // A driver may know an instruction and yet not build every kernel that has it.
 TEST_F(GpuAccOnAFailingDevice, GoesWithoutInstructionsWhereAKernelDoesNotBuild) {
-    for (const bool hasInstructions : {true, false}) {
+    for (const bool hasMatrixUnit : {true, false}) {
         const auto backend = makeGpuAcc({.choice = {.library = kFakeOpenCl,
                                                     .device = "",
-                                                    .emulatesMatrices = hasInstructions},
+                                                    .emulatesMatrixUnit = hasMatrixUnit},
                                          .compilesApart = false});
         ASSERT_TRUE(backend.ok()) << backend.status().message();
         setLogThreshold(LogLevel::ERROR);
@@ -437,7 +437,7 @@ TEST_F(GpuAccOnAFailingDevice, GoesWithoutInstructionsWhereAKernelDoesNotBuild) 
         ASSERT_TRUE(analyzed.ok()) << analyzed.status().message();
         const auto program =
                 Program::build(*std::move(analyzed), {backend->get()}, {.memory = nullptr});
-        EXPECT_EQ(program.ok(), hasInstructions) << program.status().message();
+        EXPECT_EQ(program.ok(), hasMatrixUnit) << program.status().message();
         EXPECT_TRUE(failed());
     }
 }
@@ -462,14 +462,16 @@ TEST(GpuAccDevice, IsNoneWhereThereIsNoLibrary) {
     EXPECT_EQ(other.status().code(), StatusCode::UNAVAILABLE);
 }
 
-TEST(GpuAccDevice, SaysWhyCudaIsNotThereWhereItIsAskedFor) {
-    const auto refused = makeGpuAcc(
-            {.choice = {.library = kFakeOpenCl, .device = "", .cuda = "/nowhere/libcuda.so"}});
-    ASSERT_EQ(refused.status().code(), StatusCode::UNAVAILABLE);
-    EXPECT_NE(refused.status().message().find("CUDA was asked for: /nowhere/libcuda.so"),
-              std::string_view::npos)
-            << refused.status().message();
-    EXPECT_TRUE(makeGpuAcc({.choice = {.library = kFakeOpenCl, .device = "", .cuda = "off"}}).ok());
+TEST(GpuAccDevice, IsNotThereWithoutTheNativeDriverThatIsAskedFor) {
+    const auto refused = makeGpuAcc({.choice = {.library = kFakeOpenCl,
+                                                .device = "",
+                                                .nativeDriver = "/nowhere/libnative.so"}});
+    EXPECT_EQ(refused.status().code(), StatusCode::UNAVAILABLE);
+    EXPECT_NE(refused.status().message().find("was asked for"), std::string_view::npos)
+            << refused.status().toString();
+    EXPECT_TRUE(
+            makeGpuAcc({.choice = {.library = kFakeOpenCl, .device = "", .nativeDriver = "off"}})
+                    .ok());
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ DeviceFacts largeDevice() {
     facts.dividesExactly = true;
     return facts;
 }
-const Instructions kInstructions = {
-        .dp4a = true, .copiesOfFloats = true, .halfMma = true, .tf32Mma = true, .int8Mma = true};
+const MatrixFeatures kMatrixFeatures = {
+        .dot4 = true, .asyncCopy = true, .float16Mma = true, .tf32Mma = true, .int8Mma = true};
 
 // A convolution and what is added to it; constants have no elements but for lists.
 class Pictures {
@@ -62,7 +62,7 @@ class Pictures {
         }
         partition.outputs = outputs;
         for (const FusedNodes& nodes :
-             findFusions(graph, partition, {.facts = facts, .instructions = kInstructions})) {
+             findFusions(graph, partition, {.facts = facts, .matrixFeatures = kMatrixFeatures})) {
             if (std::ranges::find(nodes, size_t{0}) != nodes.end()) {
                 return nodes.size();
             }

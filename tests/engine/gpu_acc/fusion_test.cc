@@ -183,7 +183,7 @@ TEST(GpuAccFusion, TakesDepthwiseConvolutionsOfExpandedPixels) {
             for (int emulates = 0; emulates <= form % 2; ++emulates) {
                 const Case& each = cases[form];
                 SCOPED_TRACE(std::string(toString(type)) + " " + each.x.toString() + " form " +
-                             std::to_string(form) + (emulates != 0 ? " with instructions" : ""));
+                             std::to_string(form) + (emulates != 0 ? " with a matrix unit" : ""));
                 Builder builder(type);
                 const TensorId x = builder.input(each.x);
                 const Shape expanded = {each.x[0], each.x[1], each.x[2], each.channels};

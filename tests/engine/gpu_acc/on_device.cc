@@ -140,7 +140,7 @@ std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<siz
                                    .tilesAnywhere = products.byTiles,
                                    .asGpu = products.asGpu,
                                    // A device that is named has its own.
-                                   .emulatesMatrices = products.emulates && named == nullptr},
+                                   .emulatesMatrixUnit = products.emulates && named == nullptr},
                         // Both ways; once OpenCL is loaded there is one.
                         .compilesApart = products.byTiles,
                         .compilers = 2,

@@ -162,14 +162,14 @@ class GpuTuner : public testing::Test {
                            .deviceMemory = mDeviceMemory,
                            .constant = [](LocalId) { return std::optional<Placed>(); },
                            .checkpoint = checkpoint});
-        const Instructions instructions;
+        const MatrixFeatures matrixFeatures;
         const StepPlan::Environment environment = {.facts = mDevice->facts(),
                                                    .programs = *mPrograms,
                                                    .blobs = mBlobs,
                                                    .layout = mLayout,
                                                    .types = mTypes,
                                                    .present = mPresent,
-                                                   .instructions = instructions,
+                                                   .matrixFeatures = matrixFeatures,
                                                    .mayRound = false,
                                                    .plan = mPlan,
                                                    .chooser = tuning.isOff() ? nullptr : &tuner};

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/backends/gpu/opencl/failure.h"
+#include "engine/backends/gpu/device/vendors.h"
+#include "engine/backends/gpu/opencl/device_query.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -41,7 +42,7 @@ bool isAtLeast12(std::string_view version) {
     return major > 1 || (major == 1 && minor >= 2);
 }
 
-std::string refusalOf(Asker& ask, const DeviceFacts& facts) {
+std::string refusalOf(DeviceQuery& ask, const DeviceFacts& facts) {
     const bool isAvailable = ask.number<cl_bool>(CL_DEVICE_AVAILABLE) != CL_FALSE;
     const bool compiles = ask.number<cl_bool>(CL_DEVICE_COMPILER_AVAILABLE) != CL_FALSE;
     const bool isLittle = ask.number<cl_bool>(CL_DEVICE_ENDIAN_LITTLE) != CL_FALSE;
@@ -70,7 +71,7 @@ std::string refusalOf(Asker& ask, const DeviceFacts& facts) {
 
 Candidate examine(const std::shared_ptr<const OpenCl>& cl, const std::string& library,
                   cl_platform_id platformId, const std::string& platform, cl_device_id id) {
-    Asker ask(*cl, id);
+    DeviceQuery ask(*cl, id);
     Candidate candidate = {.cl = cl,
                            .library = library,
                            .id = id,
@@ -91,7 +92,8 @@ Candidate examine(const std::shared_ptr<const OpenCl>& cl, const std::string& li
     facts.maxWorkGroupSize = ask.number<size_t>(CL_DEVICE_MAX_WORK_GROUP_SIZE);
     facts.localBytes = ask.number<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
     facts.hasDoubles = ask.text(CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
-    facts.mayHavePtx = platform.find("NVIDIA") != std::string::npos;
+    facts.vendor = vendorOf(platform);
+    facts.matrixUnit = facts.vendor == nullptr ? nullptr : facts.vendor->matrixUnit;
     facts.sharesMemory = ask.number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE;
     facts.dividesExactly = (ask.number<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG) &
                             CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "engine/backends/gpu/device/candidates.h"
-#include "engine/backends/gpu/nvidia/cuda/cuda_driver.h"
-#include "engine/backends/gpu/nvidia/cuda/opencl_on_cuda.h"
+#include "engine/backends/gpu/device/vendors.h"
 #include "engine/backends/gpu/opencl/failure.h"
+#include "engine/backends/gpu/vendor/emulated_matrix_unit.h"
 #include "engine/base/log.h"
 
 namespace halyard::engine::gpu {
@@ -17,11 +17,6 @@ namespace {
 // What tiles take.
 constexpr size_t kTileWorkItems = 256;
 constexpr size_t kTileBytes = size_t{32} << 10;
-
-// NVIDIA's, of where a device is.
-constexpr cl_device_info kPciBus = 0x4008;
-constexpr cl_device_info kPciSlot = 0x4009;
-constexpr cl_device_info kPciDomain = 0x400A;
 
 // As data centres have them.
 constexpr uint32_t kUnitsOfLargeDevices = 128;
@@ -34,24 +29,17 @@ std::string alsoTried(const Candidates& candidates) {
     return candidates.tried().empty() ? "" : "; also tried: " + candidates.tried();
 }
 
-// The chosen device by way of CUDA's driver.
-Result<OpenClOnCuda> findOnCuda(const std::shared_ptr<const OpenCl>& cl, cl_device_id id,
-                                const std::string& cuda) {
-    Asker ask(*cl, id);
-    const PciAddress address = {.domain = static_cast<int>(ask.number<cl_uint>(kPciDomain)),
-                                .bus = static_cast<int>(ask.number<cl_uint>(kPciBus)),
-                                .slot = static_cast<int>(ask.number<cl_uint>(kPciSlot))};
-    HALYARD_RETURN_IF_ERROR(ask.status().withContext("OpenCL does not tell where the device is"));
-    HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const CudaDriver> driver,
-                             CudaDriver::load(cuda == "on" ? "" : cuda));
-    return openClOnCuda(std::move(driver), cl, id, address);
-}
-
 // Functions that do more for the chosen device, or do it faster, take the place of OpenCL's.
 Status extend(const DeviceChoice& choice, const Candidate& chosen,
               std::shared_ptr<const OpenCl>& cl, cl_device_id& id, DeviceFacts& facts) {
-    if (choice.cuda != "off" && (!choice.cuda.empty() || facts.mayHavePtx)) {
-        Result<OpenClOnCuda> found = findOnCuda(cl, id, choice.cuda);
+    // A driver that is asked for by name is one for devices of any platform: of tests.
+    const Vendor* const vendor =
+            facts.vendor != nullptr || choice.nativeDriver.empty() || vendors().empty()
+                    ? facts.vendor
+                    : vendors().front();
+    if (choice.nativeDriver != "off" && vendor != nullptr) {
+        const std::string library = choice.nativeDriver == "on" ? "" : choice.nativeDriver;
+        Result<NativeDriver> found = vendor->openDriver(cl, id, library);
         if (found.ok()) {
             cl = std::move(found->cl);
             id = found->id;
@@ -59,10 +47,13 @@ Status extend(const DeviceChoice& choice, const Candidate& chosen,
             return {};
         }
         const std::string why(found.status().message());
-        if (!choice.cuda.empty()) {
-            return unavailable("CUDA was asked for: " + why);
+        const std::string driver(vendor->driverName);
+        if (!choice.nativeDriver.empty()) {
+            return unavailable(driver + " was asked for: " + why);
         }
-        log(LogLevel::INFO, "GpuAcc goes without CUDA: " + why);
+        log(LogLevel::INFO, "GpuAcc goes without " + driver + ": " + why);
+    } else if (choice.nativeDriver != "off" && !choice.nativeDriver.empty()) {
+        return unavailable("a native driver was asked for, and this build has none");
     }
     if (choice.keepsCommandBuffer) {
         HALYARD_ASSIGN_OR_RETURN(cl, OpenCl::withCommandBuffers(*cl, chosen.platform));
@@ -111,8 +102,8 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
                            nameOf(code));
     }
     ContextHandle owned(cl, context);
-    facts.emulatesMatrices = choice.emulatesMatrices;
-    if (choice.emulatesMatrices) {
+    if (choice.emulatesMatrixUnit) {
+        facts.matrixUnit = &emulatedMatrixUnit();
         // So many that groups share tiles.
         facts.computeUnits = std::max(facts.computeUnits, kUnitsOfLargeDevices);
     }

@@ -19,17 +19,18 @@ namespace halyard::engine::gpu {
 struct DeviceChoice {
     std::string library;  // a path or name; empty: wherever it is looked for
     std::string device;   // a number in the order of the list, or part of a name; empty: the best
-    // "on", "off", or a path or name of CUDA's library; empty: where NVIDIA's device has it.
-    std::string cuda = {};
+    // The native driver of the device's vendor in place of OpenCL's functions: "on", "off", or a
+    // path or name of its library; empty: where there is one.
+    std::string nativeDriver = {};
     // CommandBuffer of launches are kept where the device says that it can (cl_khr_command_buffer,
-    // which is provisional). By CUDA they always are.
+    // which is provisional). By a native driver they always are.
     bool keepsCommandBuffer = false;
     // Tiles where they fit, on processors as well: for tests.
     bool tilesAnywhere = false;
     // A processor is gone about as a GPU, with memory of its own: for tests.
     bool asGpu = false;
-    // The same with the device's instructions for matrices, as other ones.
-    bool emulatesMatrices = false;
+    // The same with a matrix unit, which is emulated.
+    bool emulatesMatrixUnit = false;
     // Where no library is named.
     OpenClPaths searched = OpenClPaths::usual();
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/backends/gpu/opencl/headers.h"
+#include "engine/backends/gpu/vendor/vendor.h"
 
 namespace halyard::engine::gpu {
 
@@ -30,10 +31,9 @@ struct DeviceFacts {
     bool sharesMemory = false;  // with the host, which can look into its buffers as they are
     // Products go tile by tile through a group's own memory, which processors have no use for.
     bool prefersTiles = false;
-    // Kernels may have instructions of NVIDIA's in them, which a trial shows.
-    bool mayHavePtx = false;
-    bool emulatesMatrices = false;  // kernels go about products as if they had instructions
-    bool dividesExactly = false;    // float32 is divided and its roots are taken as IEEE says
+    const Vendor* vendor = nullptr;          // null: none that is built in
+    const MatrixUnit* matrixUnit = nullptr;  // that kernels may use once a probe has passed
+    bool dividesExactly = false;  // float32 is divided and its roots are taken as IEEE says
 
     std::string through = {};  // what OpenCL's functions are done by, where that is not OpenCL
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "engine/backends/gpu/instructions.h"
+#include "engine/backends/gpu/vendor/matrix_unit.h"
 
 namespace halyard::engine::gpu {
 namespace {
@@ -97,7 +97,7 @@ std::string GemmForm::defines(const StepPlan& step, const Geometry& geometry) co
     }
     return text + vectors.defines() +
            (geometry.isPointwise() && !vectors.gathers ? define("POINTWISE") : "") +
-           step.instructions().defines();
+           step.matrixFeatures().defines();
 }
 
 std::string GemmForm::name() const {
@@ -113,9 +113,9 @@ namespace {
 
 // Whether the device's own products of matrices do for the node.
 bool usesMatrix(const GemmNeeds& needs) {
-    const Instructions& has = needs.instructions;
+    const MatrixFeatures& has = needs.matrixFeatures;
     if (needs.x == DataType::FLOAT16) {
-        return has.halfMma;
+        return has.float16Mma;
     }
     if (needs.x == DataType::FLOAT32) {
         return has.tf32Mma && needs.mayRound;
@@ -215,9 +215,9 @@ std::vector<GemmForm> choicesOf(const GemmNeeds& needs, const Forms& forms,
         vectors.gathers = true;
     }
     std::vector<GemmForm> choices;
-    const bool asyncCopy =
-            isMatrix ? !vectors.gathers || vectors.pack == 1
-                     : needs.instructions.copiesOfFloats && needs.x == DataType::FLOAT32;
+    const bool asyncCopy = isMatrix
+                                   ? !vectors.gathers || vectors.pack == 1
+                                   : needs.matrixFeatures.asyncCopy && needs.x == DataType::FLOAT32;
     for (const GemmTile& form : isMatrix ? forms.ofMatrices : asyncCopy ? forms.async : forms.any) {
         GemmForm choice = {.form = fitted(form, vectors, isMatrix, rowWords(geometry, vectors)),
                            .vectors = vectors,
@@ -286,7 +286,7 @@ GemmNeeds gemmNeedsOf(const StepPlan& step) {
     return {.x = step.input(0).type,
             .mayRound = step.mayRound(),
             .facts = step.facts(),
-            .instructions = step.instructions()};
+            .matrixFeatures = step.matrixFeatures()};
 }
 
 std::vector<GemmForm> gemmForms(const GemmNeeds& needs, const Geometry& geometry) {
@@ -328,9 +328,9 @@ bool isProfitablePooledGemm(const GemmNeeds& needs, const Geometry& geometry) {
     const std::vector<GemmForm> apart = gemmForms(needs, geometry);
     const std::vector<GemmForm> pooled = pooledGemmForms(needs, geometry);
     // What a model has that goes without the device's instructions after all.
-    const Instructions none;
+    const MatrixFeatures none;
     const GemmNeeds plain = {
-            .x = needs.x, .mayRound = needs.mayRound, .facts = needs.facts, .instructions = none};
+            .x = needs.x, .mayRound = needs.mayRound, .facts = needs.facts, .matrixFeatures = none};
     return !apart.empty() && !pooled.empty() && !pooledGemmForms(plain, geometry).empty() &&
            pooled.front().cycles + kPoolingCycles < apart.front().cycles + kLaunchCycles;
 }

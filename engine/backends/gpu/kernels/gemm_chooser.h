@@ -107,7 +107,7 @@ struct GemmNeeds {
     DataType x = DataType::FLOAT32;
     bool mayRound = false;  // float32 may be computed with float16's precision
     const DeviceFacts& facts;
-    const Instructions& instructions;
+    const MatrixFeatures& matrixFeatures;
 };
 // Of the products of a step's first node.
 GemmNeeds gemmNeedsOf(const StepPlan& step);

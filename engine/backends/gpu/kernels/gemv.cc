@@ -86,6 +86,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void gemv(
 
 constexpr KernelFamily kGemv = {
         .kernel = "gemv",
+        .usesMatrixUnit = true,
         .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText, kVectorLoadText},
         .text = kGemvText,
         .local = {kWorkItems, 1, 1}};
@@ -99,7 +100,7 @@ Status addGemv(StepPlan& step, const Geometry& geometry, Activation activation) 
     HALYARD_ASSIGN_OR_RETURN(
             Launch* const launch,
             step.launch(kGemv, storageDefines(step) + vectors.defines() +
-                                       step.instructions().defines() + epilogue.defines));
+                                       step.matrixFeatures().defines() + epilogue.defines));
     launch->with(step.in(0)).with(step.in(1)).with(step.in(2)).with(sum.multipliers);
     launch->with(step.out(0, step.nodeCount() - 1)).with(geometry).with(sum.numbers);
     launch->withAll(epilogue.arguments);

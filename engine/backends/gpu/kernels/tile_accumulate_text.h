@@ -18,6 +18,10 @@ namespace halyard::engine::gpu {
 // PUT_DOWN_SUMS(sums) puts them into local memory, where whole_sum() is an element's of all slices.
 inline constexpr std::string_view kTileSumsText = R"(
 #define WORK_ITEMS 256
+// A matrix unit may have local memory of its own.
+#ifndef EXCHANGE
+#define EXCHANGE
+#endif
 #define max_of(a, b) ((a) > (b) ? (a) : (b))
 #define SUM_ROW (TN + 8)
 #define SUM_WORDS (GROUP_SPLIT_K * TM * SUM_ROW)

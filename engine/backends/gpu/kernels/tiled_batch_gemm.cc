@@ -10,12 +10,12 @@
 #include <numeric>
 #include <span>
 
-#include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/kernels/epilogue.h"
 #include "engine/backends/gpu/kernels/map.h"
 #include "engine/backends/gpu/kernels/tile_accumulate_text.h"
 #include "engine/backends/gpu/kernels/tiled_batch_gemm_text.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/backends/gpu/vendor/matrix_unit.h"
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::gpu {
@@ -24,11 +24,12 @@ namespace {
 // Of a group, whatever its tile.
 constexpr int32_t kWorkItems = 256;
 
-constexpr KernelFamily kTiledBatchGemm = {.kernel = "tiled_batch_gemm",
-                                          .shared = {kMapNumbersText, kEpilogueText, kBatchGemmText,
-                                                     kVectorLoadText, kMatrixText, kTileSumsText},
-                                          .text = kTiledBatchGemmText,
-                                          .local = {kWorkItems, 1, 1}};
+constexpr KernelFamily kTiledBatchGemm = {
+        .kernel = "tiled_batch_gemm",
+        .usesMatrixUnit = true,
+        .shared = {kMapNumbersText, kEpilogueText, kBatchGemmText, kVectorLoadText, kTileSumsText},
+        .text = kTiledBatchGemmText,
+        .local = {kWorkItems, 1, 1}};
 
 constexpr std::array kForms = {
         BatchGemmTile{64, 64, 1, 32, 4, 4}, BatchGemmTile{64, 32, 2, 32, 4, 4},
@@ -65,9 +66,9 @@ bool fits(const BatchGemmTile& form, size_t localBytes) {
 
 // Whether the device's own products of matrices do.
 bool usesMatrix(const StepPlan& step, DataType type) {
-    const Instructions& has = step.instructions();
+    const MatrixFeatures& has = step.matrixFeatures();
     if (type == DataType::FLOAT16) {
-        return has.halfMma;
+        return has.float16Mma;
     }
     if (type == DataType::FLOAT32) {
         return has.tf32Mma && step.mayRound();
@@ -173,7 +174,7 @@ Status addTiledBatchGemm(StepPlan& step, const BatchGemm& product, const BatchGe
     }
     defines += choice.aAcross ? define("A_ACROSS") : "";
     defines += choice.bAcross ? define("B_ACROSS") : "";
-    defines += choice.vectors.defines() + step.instructions().defines();
+    defines += choice.vectors.defines() + step.matrixFeatures().defines();
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kTiledBatchGemm, defines));
     product.addArguments(*launch);
     launch->workItems = {

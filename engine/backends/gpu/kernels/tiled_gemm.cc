@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/kernels/epilogue.h"
 #include "engine/backends/gpu/kernels/gemm_chooser.h"
 #include "engine/backends/gpu/kernels/map.h"
@@ -21,14 +20,16 @@
 #include "engine/backends/gpu/kernels/tile_mean_text.h"
 #include "engine/backends/gpu/kernels/tiled_gemm_text.h"
 #include "engine/backends/gpu/kernels/vector_load.h"
+#include "engine/backends/gpu/vendor/matrix_unit.h"
 
 namespace halyard::engine::gpu {
 namespace {
 
 constexpr KernelFamily kTiledGemm = {
         .kernel = "tiled_gemm",
-        .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText, kVectorLoadText, kMatrixText,
-                   kTileSumsText, kTileRowsText, kMeanText, kTileMeansText, kTileWindowsText},
+        .usesMatrixUnit = true,
+        .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText, kVectorLoadText, kTileSumsText,
+                   kTileRowsText, kMeanText, kTileMeansText, kTileWindowsText},
         .text = kTiledGemmText,
         .local = {kTileWorkItems, 1, 1}};
 

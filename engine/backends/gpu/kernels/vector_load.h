@@ -63,17 +63,7 @@ inline constexpr std::string_view kVectorLoadText = R"(
 #define BYTES_U8(word) as_uchar4(word)
 #define BYTES_S8(word) as_char4(word)
 #define BYTES(T, word) PASTE(BYTES_, T)(word)
-#define SIGN_U8 "u32"
-#define SIGN_S8 "s32"
-#define SIGN(T) PASTE(SIGN_, T)
-#if defined(HAS_DP4A)
-uint dot4(const uint x, const uint w, const uint sum) {
-    uint result;
-    asm("dp4a." SIGN(X) "." SIGN(W) " %0, %1, %2, %3;"
-        : "=r"(result) : "r"(x), "r"(w), "r"(sum));
-    return result;
-}
-#else
+#ifndef HAS_DOT4
 uint dot4(const uint x, const uint w, const uint sum) {
     const int4 products = convert_int4(BYTES(X, x)) * convert_int4(BYTES(W, w));
     return sum + (uint)(products.s0 + products.s1 + products.s2 + products.s3);

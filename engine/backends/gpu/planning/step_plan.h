@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "engine/backends/gpu/device/device.h"
-#include "engine/backends/gpu/instructions.h"
 #include "engine/backends/gpu/launches/launch.h"
 #include "engine/backends/gpu/launches/step_leader.h"
 #include "engine/backends/gpu/programs/programs.h"
+#include "engine/backends/gpu/vendor/matrix_unit.h"
 #include "engine/base/status.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/plan/blobs.h"
@@ -67,7 +67,7 @@ class StepPlan {
         const PartitionLayout& layout;
         std::span<const TensorType> types;  // per local tensor
         const std::vector<bool>& present;   // the same: false where an input was left out
-        const Instructions& instructions;
+        const MatrixFeatures& matrixFeatures;
         bool mayRound;  // float32 may be computed with float16's precision
         PartitionPlan& plan;
         const VariantChooser* chooser = nullptr;  // null: the first of several ways is taken
@@ -83,7 +83,7 @@ class StepPlan {
     }
 
     const DeviceFacts& facts() const { return mEnvironment.facts; }
-    const Instructions& instructions() const { return mEnvironment.instructions; }
+    const MatrixFeatures& matrixFeatures() const { return mEnvironment.matrixFeatures; }
     bool mayRound() const { return mEnvironment.mayRound; }
     // Which of the nodes leaderOf() names.
     size_t leader() const { return leaderOf(mNodes); }

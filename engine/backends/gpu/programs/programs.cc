@@ -87,6 +87,10 @@ Programs::Programs(std::shared_ptr<const Device> device,
 std::string Programs::sourceOf(const KernelFamily& family, const std::string& defines,
                                size_t blocks) const {
     std::string source = blocksText(blocks) + defines + mPreamble;
+    if (const MatrixUnit* const unit = mDevice->facts().matrixUnit;
+        family.usesMatrixUnit && unit != nullptr) {
+        source.append(unit->text);
+    }
     for (const std::string_view shared : family.shared) {
         source.append(shared);
     }

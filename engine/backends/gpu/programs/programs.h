@@ -28,7 +28,8 @@ namespace halyard::engine::gpu {
 
 // Kernels of one text, which differ by what is defined before it.
 struct KernelFamily {
-    std::string_view kernel;                       // the function's name
+    std::string_view kernel;      // the function's name
+    bool usesMatrixUnit = false;  // the text of the device's comes before all others
     std::array<std::string_view, 10> shared = {};  // OpenCL C that other families have as well
     std::string_view text;                         // what follows it
     size_t local[3] = {1, 1, 1};                   // items of a group, which the text requires

@@ -97,7 +97,7 @@ Status Measuring::placeTensors(Candidate& candidate) {
 Result<Measuring::Candidate> Measuring::makeCandidate(const Variant& variant) {
     Candidate candidate;
     ChargedBuffer counters;
-    if (mEnvironment.instructions.copies()) {
+    if (mEnvironment.matrixFeatures.copiesAsync()) {
         HALYARD_ASSIGN_OR_RETURN(
                 counters, ChargedBuffer::allocate(mAround.memory, kCounters * sizeof(uint32_t),
                                                   mAround.deviceMemory));
@@ -117,7 +117,7 @@ Result<Measuring::Candidate> Measuring::makeCandidate(const Variant& variant) {
                                          .layout = mEnvironment.layout,
                                          .types = mEnvironment.types,
                                          .present = mEnvironment.present,
-                                         .instructions = mEnvironment.instructions,
+                                         .matrixFeatures = mEnvironment.matrixFeatures,
                                          .mayRound = mEnvironment.mayRound,
                                          .plan = plan,
                                          .chooser = nullptr};

@@ -29,7 +29,7 @@ constexpr CUresult kIllegalAddress = 700;
 class OpenClOnCudaTest : public testing::Test {
   protected:
     void SetUp() override {
-        Result<OpenClOnCuda> found =
+        Result<NativeDriver> found =
                 openClOnCuda(mCuda.driver(), mCuda.compiler(), nullptr, {.bus = 11, .slot = 1});
         ASSERT_TRUE(found.ok()) << found.status().message();
         EXPECT_EQ(found->version, "CUDA 13.2");

@@ -38,7 +38,7 @@ Result<CUdevice> findDevice(const CudaDriver& driver, const PciAddress& address)
 
 }  // namespace
 
-Result<OpenClOnCuda> openClOnCuda(std::shared_ptr<const CudaDriver> driver,
+Result<NativeDriver> openClOnCuda(std::shared_ptr<const CudaDriver> driver,
                                   std::shared_ptr<const OpenCl> compiler, cl_device_id compilerId,
                                   const PciAddress& address) {
     HALYARD_ASSIGN_OR_RETURN(const CUdevice device, findDevice(*driver, address));
@@ -54,7 +54,7 @@ Result<OpenClOnCuda> openClOnCuda(std::shared_ptr<const CudaDriver> driver,
                      .compiler = std::move(compiler),
                      .compilerId = compilerId};
     const auto id = reinterpret_cast<cl_device_id>(&table->device);
-    return OpenClOnCuda{.cl = std::shared_ptr<const OpenCl>(table, &table->functions),
+    return NativeDriver{.cl = std::shared_ptr<const OpenCl>(table, &table->functions),
                         .id = id,
                         .version = "CUDA " + std::to_string(version / 1000) + "." +
                                    std::to_string(version % 1000 / 10)};

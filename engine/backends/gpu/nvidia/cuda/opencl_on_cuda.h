@@ -12,6 +12,7 @@
 
 #include "engine/backends/gpu/nvidia/cuda/cuda_driver.h"
 #include "engine/backends/gpu/opencl/open_cl.h"
+#include "engine/backends/gpu/vendor/vendor.h"
 #include "engine/base/status.h"
 
 namespace halyard::engine::gpu {
@@ -25,18 +26,12 @@ struct PciAddress {
     bool operator==(const PciAddress&) const = default;
 };
 
-struct OpenClOnCuda {
-    std::shared_ptr<const OpenCl> cl;
-    cl_device_id id = nullptr;  // for its functions; lives as long as they do
-    std::string version;        // "CUDA 13.0"
-};
-
 // Programs are binaries that only these functions take. Kernels have no local memory and no images
 // among their arguments; queues are in order; host memory is mapped where it was allocated for the
 // host. UNAVAILABLE where CUDA has no such device.
 //
 // `compiler`: NVIDIA's OpenCL, with its name of the device at `address`.
-Result<OpenClOnCuda> openClOnCuda(std::shared_ptr<const CudaDriver> driver,
+Result<NativeDriver> openClOnCuda(std::shared_ptr<const CudaDriver> driver,
                                   std::shared_ptr<const OpenCl> compiler, cl_device_id compilerId,
                                   const PciAddress& address);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/instructions.h"
+#include "engine/backends/gpu/kernels/matrix_probe.h"
 
 #include "engine/backends/gpu/kernels/vector_load.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
@@ -101,7 +101,8 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
 )";
 
 constexpr KernelFamily kTrial = {.kernel = "attempt",
-                                 .shared = {kWeightedSumText, kVectorLoadText, kMatrixText},
+                                 .usesMatrixUnit = true,
+                                 .shared = {kWeightedSumText, kVectorLoadText},
                                  .text = kTrialText,
                                  .local = {32, 1, 1}};
 constexpr int32_t kAllWorkItems = 32;
@@ -111,7 +112,7 @@ struct Trial {
     int32_t pack = 1;
     bool isSigned = true;
     bool isMatrix = true;
-    bool copies = true;
+    bool asyncCopy = true;
 };
 
 bool succeeds(const Trial& trial, Programs& programs, const Blobs& blobs) {
@@ -119,45 +120,36 @@ bool succeeds(const Trial& trial, Programs& programs, const Blobs& blobs) {
                           define("W", trial.storage) + define("R", trial.storage) +
                           define("NEGATIVE", trial.isSigned ? "- 2" : "") +
                           VectorLoad{.elements = 4 * trial.pack, .pack = trial.pack}.defines() +
-                          (trial.pack == 4 ? define("HAS_DP4A") + define("QUANTIZED") : "");
+                          (trial.pack == 4 ? define("HAS_DOT4") + define("QUANTIZED") : "");
     defines += trial.isMatrix ? define("MATRIX") : "";
-    defines += trial.copies ? define("ASYNC_COPY") : "";
+    defines += trial.asyncCopy ? define("ASYNC_COPY") : "";
     return programs.attempt(kTrial, defines, blobs) == kAllWorkItems;
 }
 
 }  // namespace
 
-std::string Instructions::defines() const {
-    return (dp4a ? define("HAS_DP4A") : "") + (emulated ? define("EMULATED") : "");
-}
-
-Instructions instructionsOf(const GemmTypes& types, const DeviceFacts& facts, Programs& programs,
-                            const Blobs& blobs) {
-    Instructions has;
-    if (facts.emulatesMatrices) {
-        return {.emulated = true,
-                .dp4a = false,
-                .copiesOfFloats = true,
-                .halfMma = true,
-                .tf32Mma = true,
-                .int8Mma = true};
-    }
-    if (!facts.mayHavePtx) {
+MatrixFeatures probeMatrixUnit(const GemmTypes& types, const DeviceFacts& facts, Programs& programs,
+                               const Blobs& blobs) {
+    MatrixFeatures has;
+    if (facts.matrixUnit == nullptr) {
         return has;
+    }
+    if (facts.matrixUnit->isEmulated) {
+        return {.asyncCopy = true, .float16Mma = true, .tf32Mma = true, .int8Mma = true};
     }
     const auto can = [&](const Trial& trial) { return succeeds(trial, programs, blobs); };
     if (types.bytes) {
-        has.dp4a = can({.storage = "S8", .pack = 4, .isMatrix = false, .copies = false}) &&
+        has.dot4 = can({.storage = "S8", .pack = 4, .isMatrix = false, .asyncCopy = false}) &&
                    can({.storage = "U8",
                         .pack = 4,
                         .isSigned = false,
                         .isMatrix = false,
-                        .copies = false});
+                        .asyncCopy = false});
         has.int8Mma = can({.storage = "S8", .pack = 4}) &&
                       can({.storage = "U8", .pack = 4, .isSigned = false});
     }
-    has.copiesOfFloats = types.exactFloats && can({.storage = "F32", .isMatrix = false});
-    has.halfMma = types.halves && can({.storage = "F16", .pack = 2});
+    has.asyncCopy = types.exactFloats && can({.storage = "F32", .isMatrix = false});
+    has.float16Mma = types.halves && can({.storage = "F16", .pack = 2});
     has.tf32Mma = types.tf32 && can({.storage = "F32", .pack = 1});
     return has;
 }
