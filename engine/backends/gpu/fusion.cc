@@ -34,13 +34,10 @@ bool takesEpilogue(const Node& node) {
     }
 }
 
-// Of an element that tiles next to each other each compute for themselves, unless it is cheap as
-// those of one pixel are.
-constexpr int64_t kMostRepeatedProducts = 64;
-
 // Whether a depthwise convolution of `result` can be computed with the convolution `first` that
 // makes it, or that has made what became of it.
-bool isWindowOf(const Graph& graph, const Node& first, const Node& node, TensorId result) {
+bool isWindowOf(const Graph& graph, const FusionNeeds& needs, const Node& first, const Node& node,
+                TensorId result) {
     const auto* const conv = std::get_if<Conv2d>(&first.descriptor);
     const auto* const depthwise = std::get_if<DepthwiseConv2d>(&node.descriptor);
     if (conv == nullptr || depthwise == nullptr || node.inputs[0] != result) {
@@ -61,7 +58,8 @@ bool isWindowOf(const Graph& graph, const Node& first, const Node& node, TensorI
         }
     }
     const bool isPointwise = filter[1] == 1 && filter[2] == 1;
-    const bool isShort = int64_t{filter[1]} * filter[2] * filter[3] <= kMostRepeatedProducts;
+    const bool isShort =
+            isCheapToRecompute(needs.facts, int64_t{filter[1]} * filter[2] * filter[3]);
     return conv->groups == 1 && (isPointwise || isShort) && depthwise->multiplier == 1 &&
            x.type == expanded.type && expanded.type == output.type &&
            isLegalPointwiseDepthwise(window, depthwise->window);
@@ -90,7 +88,7 @@ bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first
         return false;
     }
     const Result<Geometry> geometry = geometryOf(*conv, x.shape, filter, made.shape);
-    return geometry.ok() && usesTiledGemm(needs.facts, *geometry) &&
+    return geometry.ok() && gemmAlgorithmOf(needs.facts, *geometry) == GemmAlgorithm::TILED &&
            isProfitablePooledGemm({.x = x.type,
                                    .mayRound = needs.mayRound,
                                    .facts = needs.facts,
@@ -179,7 +177,7 @@ class Follower {
     }
     bool takeWindow(FusedNodes& nodes) const {
         return takeNext(nodes, [this](const Node& first, const Node& next, TensorId result) {
-            return isWindowOf(mGraph, first, next, result);
+            return isWindowOf(mGraph, mNeeds, first, next, result);
         });
     }
     bool takePooling(FusedNodes& nodes) const {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/backends/gpu/device/device_family_of.h"
 #include "engine/backends/gpu/device/vendors.h"
 #include "engine/backends/gpu/opencl/device_query.h"
 
@@ -94,6 +95,7 @@ Candidate examine(const std::shared_ptr<const OpenCl>& cl, const std::string& li
     facts.hasDoubles = ask.text(CL_DEVICE_EXTENSIONS).find("cl_khr_fp64") != std::string::npos;
     facts.vendor = vendorOf(platform);
     facts.matrixUnit = facts.vendor == nullptr ? nullptr : facts.vendor->matrixUnit;
+    facts.family = familyOf(facts);
     facts.sharesMemory = ask.number<cl_bool>(CL_DEVICE_HOST_UNIFIED_MEMORY) != CL_FALSE;
     facts.dividesExactly = (ask.number<cl_device_fp_config>(CL_DEVICE_SINGLE_FP_CONFIG) &
                             CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;

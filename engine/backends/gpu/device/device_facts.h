@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/backends/gpu/opencl/headers.h"
+#include "engine/backends/gpu/vendor/device_family.h"
 #include "engine/backends/gpu/vendor/vendor.h"
 
 namespace halyard::engine::gpu {
@@ -31,6 +32,7 @@ struct DeviceFacts {
     bool sharesMemory = false;  // with the host, which can look into its buffers as they are
     // Products go tile by tile through a group's own memory, which processors have no use for.
     bool prefersTiles = false;
+    DeviceFamily family = DeviceFamily::UNKNOWN;
     const Vendor* vendor = nullptr;          // null: none that is built in
     const MatrixUnit* matrixUnit = nullptr;  // that kernels may use once a probe has passed
     bool dividesExactly = false;  // float32 is divided and its roots are taken as IEEE says

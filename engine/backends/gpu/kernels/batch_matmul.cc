@@ -231,17 +231,14 @@ Status addDirectGemm(StepPlan& step, const BatchGemm& product) {
 
 Status multiply(StepPlan& step, const BatchGemm& product) {
     std::vector<Variant> variants;
-    std::vector<BatchGemmForm> choices;
-    if (step.facts().prefersTiles) {
-        choices = batchGemmForms(step, product);
-    }
-    for (const BatchGemmForm& choice : choices) {
-        variants.push_back({.name = choice.name(), .plan = [&](StepPlan& own) {
-                                return addTiledBatchGemm(own, product, choice);
+    const std::vector<GemmForm> forms = batchGemmChoices(step, product).legal;
+    for (const GemmForm& form : forms) {
+        variants.push_back({.name = form.name(), .plan = [&](StepPlan& own) {
+                                return form.algorithm == GemmAlgorithm::DIRECT
+                                               ? addDirectGemm(own, product)
+                                               : addTiledBatchGemm(own, product, form);
                             }});
     }
-    variants.push_back({.name = "elements",
-                        .plan = [&](StepPlan& own) { return addDirectGemm(own, product); }});
     const GemmNumbers& n = product.numbers;
     std::string key = "matrices " + product.defines;
     for (const int64_t number :

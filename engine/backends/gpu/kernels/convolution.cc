@@ -10,6 +10,7 @@
 
 #include "engine/backends/gpu/kernels/convolution.h"
 #include "engine/backends/gpu/kernels/epilogue.h"
+#include "engine/backends/gpu/kernels/gemm_needs.h"
 #include "engine/backends/gpu/kernels/gemv.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
@@ -197,9 +198,13 @@ uint64_t areaOf(const Geometry& geometry) {
 }
 
 Status addConvolution(StepPlan& step, Activation activation, const Geometry& geometry) {
-    if (step.facts().prefersTiles) {
-        return usesTiledGemm(step.facts(), geometry) ? addTiledGemm(step, geometry, activation)
-                                                     : addGemv(step, geometry, activation);
+    switch (chooseGemm(gemmNeedsOf(step), geometry).legal.front().algorithm) {
+        case GemmAlgorithm::TILED:
+            return addTiledGemm(step, geometry, activation);
+        case GemmAlgorithm::GEMV:
+            return addGemv(step, geometry, activation);
+        case GemmAlgorithm::DIRECT:
+            break;
     }
     // Neighbours of one group read the same elements.
     const int32_t channels = geometry.channelsPerGroup % 4 == 0 || geometry.groups() == 1 ? 4 : 1;
@@ -239,12 +244,6 @@ Result<Geometry> geometryOf(const Conv2d& node, const Shape& x, const Shape& fil
     geometry.groupDepth = filter[3];
     geometry.channelsPerGroup = output[3] / node.groups;
     return geometry;
-}
-
-bool usesTiledGemm(const DeviceFacts& facts, const Geometry& geometry) {
-    const bool hasFewRows =
-            geometry.positions <= kMaxGemvRows && geometry.isPointwise() && geometry.groups() == 1;
-    return facts.prefersTiles && !hasFewRows;
 }
 
 #define HALYARD_SUMS_ANYTHING(Descriptor)                                                      \
@@ -312,7 +311,7 @@ Status plan(const FullyConnected& node, StepPlan& step) {
     if (fusedBranches.size() == 1) {
         return addConvolution(step, node.activation, geometry);
     }
-    if (usesTiledGemm(step.facts(), geometry)) {
+    if (chooseGemm(gemmNeedsOf(step), geometry).legal.front().algorithm == GemmAlgorithm::TILED) {
         return addTiledHorizontalFusion(step, geometry, fusedBranches);
     }
     for (const FusedBranch& fusedBranch : fusedBranches) {

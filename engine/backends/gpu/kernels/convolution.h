@@ -4,7 +4,6 @@
 
 #pragma once
 
-#include "engine/backends/gpu/device/device.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
@@ -15,8 +14,5 @@ namespace halyard::engine::gpu {
 // All shapes are known.
 Result<Geometry> geometryOf(const Conv2d& node, const Shape& x, const Shape& filter,
                             const Shape& output);
-
-// Whether such products are made tile by tile.
-bool usesTiledGemm(const DeviceFacts& facts, const Geometry& geometry);
 
 }  // namespace halyard::engine::gpu

@@ -2,117 +2,17 @@
 
 #include "engine/backends/gpu/kernels/gemm_chooser.h"
 
-#include <array>
+#include <algorithm>
 #include <span>
 
-#include "engine/backends/gpu/vendor/matrix_unit.h"
+#include "engine/backends/gpu/kernels/gemm_costs.h"
+#include "engine/backends/gpu/launches/launch.h"
 
 namespace halyard::engine::gpu {
 namespace {
 
-constexpr std::array kForms = {
-        GemmTile{64, 64, 1, 32, 4, 4}, GemmTile{64, 32, 2, 32, 4, 4},
-        GemmTile{32, 32, 4, 64, 4, 4}, GemmTile{32, 16, 8, 64, 4, 4},
-        GemmTile{16, 32, 8, 64, 4, 4}, GemmTile{16, 16, 8, 128, 2, 4},
-};
-// The same where rows go to local memory by themselves: shorter, with more of them on their way.
-constexpr std::array kAsyncForms = {
-        GemmTile{64, 64, 1, 16, 4, 4}, GemmTile{64, 32, 2, 32, 4, 4}, GemmTile{32, 32, 4, 32, 4, 4},
-        GemmTile{32, 16, 8, 64, 4, 4}, GemmTile{16, 32, 8, 64, 4, 4}, GemmTile{16, 16, 8, 64, 2, 4},
-};
-// Few, as each is a program of its own.
-constexpr std::array kMatrixForms = {
-        GemmTile{64, 64, 2, 32, 2, 4},
-        GemmTile{32, 64, 4, 32, 2, 4},
-        GemmTile{32, 32, 4, 32, 2, 2},
-        GemmTile{16, 16, 8, 64, 1, 2},
-};
-// Behind these come depthwise convolutions.
-constexpr std::array kWindowedForms = {
-        GemmTile{128, 32, 1, 32, 4, 4},
-        GemmTile{96, 32, 1, 32, 3, 4},
-        GemmTile{64, 32, 2, 32, 4, 4},
-        GemmTile{96, 16, 2, 32, 3, 4},
-};
-constexpr std::array kAsyncWindowedForms = {
-        GemmTile{128, 32, 1, 16, 4, 4},
-        GemmTile{96, 32, 1, 16, 3, 4},
-        GemmTile{64, 32, 2, 32, 4, 4},
-        GemmTile{96, 16, 2, 16, 3, 4},
-};
-constexpr std::array kMatrixWindowedForms = {
-        GemmTile{128, 32, 1, 32, 2, 2},
-        GemmTile{96, 32, 1, 32, 3, 1},
-        GemmTile{64, 32, 1, 32, 1, 2},
-        GemmTile{96, 16, 2, 32, 3, 1},
-};
-// A tile of these holds a picture: with as few channels as leave groups enough.
-constexpr std::array kPooledForms = {
-        GemmTile{128, 32, 1, 32, 4, 4}, GemmTile{128, 16, 2, 32, 4, 4},
-        GemmTile{64, 64, 1, 32, 4, 4},  GemmTile{64, 32, 2, 32, 4, 4},
-        GemmTile{64, 16, 4, 32, 4, 4},  GemmTile{32, 32, 4, 64, 4, 4},
-        GemmTile{32, 16, 8, 64, 4, 4},  GemmTile{16, 32, 8, 64, 4, 4},
-        GemmTile{16, 16, 8, 128, 2, 4},
-};
-constexpr std::array kAsyncPooledForms = {
-        GemmTile{128, 32, 1, 16, 4, 4}, GemmTile{128, 16, 2, 32, 4, 4},
-        GemmTile{64, 64, 1, 16, 4, 4},  GemmTile{64, 32, 2, 32, 4, 4},
-        GemmTile{64, 16, 4, 32, 4, 4},  GemmTile{32, 32, 4, 32, 4, 4},
-        GemmTile{32, 16, 8, 64, 4, 4},  GemmTile{16, 32, 8, 64, 4, 4},
-        GemmTile{16, 16, 8, 64, 2, 4},
-};
-constexpr std::array kMatrixPooledForms = {
-        GemmTile{128, 32, 1, 32, 2, 2}, GemmTile{128, 16, 2, 32, 2, 2},
-        GemmTile{64, 64, 2, 32, 2, 4},  GemmTile{64, 32, 2, 32, 2, 2},
-        GemmTile{64, 16, 4, 32, 2, 2},  GemmTile{32, 32, 4, 32, 2, 2},
-        GemmTile{32, 16, 4, 32, 1, 2},  GemmTile{16, 16, 8, 64, 1, 2},
-};
-
-// By what brings rows and multiplies them.
-struct Forms {
-    std::span<const GemmTile> any;
-    std::span<const GemmTile> async;
-    std::span<const GemmTile> ofMatrices;
-};
-constexpr Forms kProductForms = {.any = kForms, .async = kAsyncForms, .ofMatrices = kMatrixForms};
-constexpr Forms kExpansionForms = {
-        .any = kWindowedForms, .async = kAsyncWindowedForms, .ofMatrices = kMatrixWindowedForms};
-constexpr Forms kPoolingForms = {
-        .any = kPooledForms, .async = kAsyncPooledForms, .ofMatrices = kMatrixPooledForms};
-
-}  // namespace
-
-std::string GemmForm::defines(const StepPlan& step, const Geometry& geometry) const {
-    std::string text =
-            define("TM", form.positions) + define("TN", form.channels) +
-            define("GROUP_SPLIT_K", form.groupSplitK) + define("ROW", form.words) +
-            define("PIPELINE_STAGES", form.pipelineStages(step.facts().localBytes, asyncCopy));
-    text += asyncCopy ? define("ASYNC_COPY") : "";
-    text += splitK > 1 ? define("SPLIT_K") : "";
-    if (isMatrix) {
-        text += define("MATRIX") + define("WARP_TILES_M", form.itemRows) +
-                define("WARP_TILES_N", form.itemColumns);
-    } else {
-        text += define("RM", form.itemRows) + define("RN", form.itemColumns);
-    }
-    return text + vectors.defines() +
-           (geometry.isPointwise() && !vectors.gathers ? define("POINTWISE") : "") +
-           step.matrixFeatures().defines();
-}
-
-std::string GemmForm::name() const {
-    std::string name = isMatrix ? "matrix" : "tile";
-    for (const int32_t number : {form.positions, form.channels, form.groupSplitK, form.words}) {
-        name.append(" ").append(std::to_string(number));
-    }
-    name.append(splitK > 1 ? " by " + std::to_string(splitK) : "");
-    return name;
-}
-
-namespace {
-
-// Whether the device's own products of matrices do for the node.
-bool usesMatrix(const GemmNeeds& needs) {
+// Whether the device's matrix unit multiplies the type.
+bool usesMatrixUnit(const GemmNeeds& needs) {
     const MatrixFeatures& has = needs.matrixFeatures;
     if (needs.x == DataType::FLOAT16) {
         return has.float16Mma;
@@ -123,118 +23,151 @@ bool usesMatrix(const GemmNeeds& needs) {
     return has.int8Mma;
 }
 
-// Rows that are shorter than a form's take fewer words at a time. Not so where words that are not
-// there take next to nothing: fewer programs are then built.
-GemmTile fitted(GemmTile form, const VectorLoad& vectors, bool isMatrix, int64_t words) {
-    const int32_t least = (isMatrix ? 8 : 4) * form.groupSplitK;
-    form.words = std::min(form.words, kTileWorkItems * vectors.elements / vectors.pack);
-    while ((!isMatrix || vectors.gathers) && form.words > least && form.words / 2 >= words) {
-        form.words /= 2;
-    }
-    return form;
+// That of a device which is described by its features alone is as the others.
+const MatrixUnit& unitOf(const DeviceFacts& facts) {
+    static constexpr MatrixUnit kUsual;
+    return facts.matrixUnit == nullptr ? kUsual : *facts.matrixUnit;
 }
 
-// What was seen on an H100, and does for others: how long memory takes to answer, what a group
-// needs to begin and to end, and products of words in a cycle.
-constexpr double kLatency = 700;
-constexpr double kStagesAhead = 3;  // where copies are on their way while others are at work
-constexpr double kEnds = 1500;
-constexpr double kWordsPerCycle = 64;
-constexpr int64_t kResidentWorkGroups = 4;
-// The same of the device's own products, which wait for their rows alone: bytes of these in a
-// cycle, what a round and a row of sums take besides, and what it takes that groups share a tile.
-constexpr double kMatrixEnds = 5400;
-constexpr double kBytesPerCycle = 28;
-constexpr double kRoundCycles = 105;
-constexpr double kSumsCycles = 91;
-constexpr double kSplitKCycles = 4500;
-constexpr double kSplitKBytesPerCycle = 30;
-// What another launch takes, though it does next to nothing, and a group's means of its tile.
-constexpr double kLaunchCycles = 3500;
-constexpr double kPoolingCycles = 300;
-// Groups that share a tile.
-constexpr int64_t kMaxSplitK = 12;
-constexpr int64_t kMinRoundsOfSplitK = 2;
+// A shorter K takes fewer words in a stage. With the matrix unit words that are not there take next
+// to nothing, and fewer programs are built where they stay (`shortens` false).
+GemmTile fitted(GemmTile tile, const VectorLoad& vectors, int32_t wordsOfStep, bool shortens,
+                int64_t words) {
+    const int32_t least = wordsOfStep * tile.groupSplitK;
+    tile.words = std::min(tile.words, kTileWorkItems * vectors.elements / vectors.pack);
+    while (shortens && tile.words > least && tile.words / 2 >= words) {
+        tile.words /= 2;
+    }
+    return tile;
+}
 
-double cyclesOf(const GemmForm& choice, const Geometry& geometry, uint32_t computeUnits) {
-    const GemmTile& form = choice.form;
+// Without the matrix unit, or by `wordsPerCycle` of it where operands are not copied
+// asynchronously.
+double plainCycles(const GemmForm& form, double rounds, int64_t each, double wordsPerCycle,
+                   const GemmCosts& costs) {
+    const double tile = static_cast<double>(form.tile.rows) * form.tile.columns;
+    const auto waves = static_cast<double>(partsOf(each, costs.residentWorkGroups));
+    const double waits = form.asyncCopy ? 1 + (rounds - 1) / costs.stagesAhead : rounds;
+    return waves * (waits * costs.latency + costs.workGroupCycles +
+                    tile / kTileWorkItems * costs.rowCycles) +
+           static_cast<double>(each) * (rounds * form.tile.words * tile / wordsPerCycle);
+}
+
+double cyclesOf(const GemmForm& form, const Geometry& geometry, uint32_t computeUnits,
+                const GemmCosts& costs) {
     const auto rounds = static_cast<double>(
-            partsOf(partsOf(choice.words(geometry), form.words), choice.splitK));
-    const double tile = static_cast<double>(form.positions) * form.channels;
-    const int64_t each = partsOf(choice.workGroups * choice.splitK, computeUnits);
-    const auto waves = static_cast<double>(partsOf(each, kResidentWorkGroups));
-    const double shares = choice.splitK == 1
-                                  ? 0
-                                  : kSplitKCycles + choice.splitK * tile * 4 / kSplitKBytesPerCycle;
-    if (!choice.isMatrix) {
-        const double compute = rounds * form.words * tile / kWordsPerCycle;
-        const double waits = choice.asyncCopy ? 1 + (rounds - 1) / kStagesAhead : rounds;
-        return waves * (waits * kLatency + kEnds + tile / kTileWorkItems * 20) + shares +
-               static_cast<double>(each) * compute;
+            partsOf(partsOf(form.words(geometry), form.tile.words), form.splitK));
+    const double tile = static_cast<double>(form.tile.rows) * form.tile.columns;
+    const int64_t each = partsOf(form.workGroups * form.splitK, computeUnits);
+    const double shares = form.splitK == 1 ? 0
+                                           : costs.splitKCycles + form.splitK * tile * 4 /
+                                                                          costs.splitKBytesPerCycle;
+    if (!form.isMatrix) {
+        return plainCycles(form, rounds, each, costs.wordsPerCycle, costs) + shares;
     }
-    const double bytes = static_cast<double>(form.positions + form.channels) * form.words * 4;
-    return waves * kMatrixEnds + shares +
-           static_cast<double>(each) * (rounds * (bytes / kBytesPerCycle + kRoundCycles) +
-                                        tile / kTileWorkItems * kSumsCycles);
+    const auto waves = static_cast<double>(partsOf(each, costs.residentWorkGroups));
+    const double bytes =
+            static_cast<double>(form.tile.rows + form.tile.columns) * form.tile.words * 4;
+    return waves * costs.matrixWorkGroupCycles + shares +
+           static_cast<double>(each) * (rounds * (bytes / costs.bytesPerCycle + costs.roundCycles) +
+                                        tile / kTileWorkItems * costs.sumsCycles);
 }
 
-// Behind the choices the same with as many groups for a tile as the device has room for, where that
-// is more than one.
-void addSplitK(std::vector<GemmForm>& choices, const Geometry& geometry, uint32_t computeUnits) {
-    const size_t count = choices.size();
+void sortByCycles(GemmChoices& choices) {
+    std::ranges::stable_sort(choices.legal, {}, &GemmForm::cycles);
+}
+
+// Adds each form again with as many work-groups for a tile as the device holds, where that is more
+// than one.
+void addSplitK(GemmChoices& choices, const Geometry& geometry, const DeviceFacts& facts) {
+    const GemmCosts& costs = gemmCostsOf(facts.family);
+    const size_t count = choices.legal.size();
     for (size_t i = 0; i < count; ++i) {
-        GemmForm split = choices[i];
-        if (!split.asyncCopy || split.workGroups < 1 || split.workGroups > int64_t{kCounters}) {
+        GemmForm split = choices.legal[i];
+        const auto exclude = [&](std::string reason) {
+            choices.excluded.push_back(
+                    {.name = split.name() + " by split-K", .reason = std::move(reason)});
+        };
+        if (!split.asyncCopy) {
+            exclude("split-K takes asynchronous copies");
             continue;
         }
-        const int64_t rounds = partsOf(split.words(geometry), split.form.words);
-        const int64_t most = std::min(
-                {computeUnits / split.workGroups, kMaxSplitK, rounds / kMinRoundsOfSplitK});
+        if (split.workGroups < 1 || split.workGroups > int64_t{kCounters}) {
+            exclude("there are more tiles than counters");
+            continue;
+        }
+        const int64_t rounds = partsOf(split.words(geometry), split.tile.words);
+        const int64_t most = std::min({facts.computeUnits / split.workGroups, costs.maxSplitK,
+                                       rounds / costs.minRoundsOfSplitK});
         if (most < 2) {
+            exclude(facts.computeUnits / split.workGroups < 2 ? "the tiles occupy the device"
+                                                              : "K is too short");
             continue;
         }
         // None is left with nothing.
         split.splitK = static_cast<int32_t>(partsOf(rounds, partsOf(rounds, most)));
-        split.cycles = cyclesOf(split, geometry, computeUnits);
-        choices.push_back(split);
+        split.cycles = cyclesOf(split, geometry, facts.computeUnits, costs);
+        choices.legal.push_back(split);
     }
 }
 
-bool fits(const GemmForm& choice, const DeviceFacts& facts) {
-    return choice.form.localBytes(choice.asyncCopy ? 2 : 1) <= facts.localBytes;
+// Why local memory does not hold the tile; empty: it does.
+std::string lacksLocalMemory(const GemmForm& form, int32_t stages, int32_t rowWords,
+                             const DeviceFacts& facts) {
+    const size_t bytes = form.tile.localBytes(stages, rowWords);
+    return bytes <= facts.localBytes
+                   ? ""
+                   : "it takes " + std::to_string(bytes) + " bytes of local memory of " +
+                             std::to_string(facts.localBytes);
 }
 
-// Those of the forms that `complete` makes a choice of, the best first.
+// The forms of the tiles; `complete` counts a form's work-groups and says why it is excluded.
 template <typename Complete>
-std::vector<GemmForm> choicesOf(const GemmNeeds& needs, const Forms& forms,
-                                const Geometry& geometry, Complete complete) {
-    const bool isMatrix = usesMatrix(needs);
+GemmChoices tiledChoices(const GemmNeeds& needs, const GemmTiles& tiles, const Geometry& geometry,
+                         Complete complete) {
+    const bool isMatrix = usesMatrixUnit(needs);
     VectorLoad vectors = vectorLoadFor(needs.x, geometry.groupDepth, isMatrix);
     if (vectors.elements == 1) {
         vectors.elements = vectors.pack;
         vectors.gathers = true;
     }
-    std::vector<GemmForm> choices;
     const bool asyncCopy = isMatrix
                                    ? !vectors.gathers || vectors.pack == 1
                                    : needs.matrixFeatures.asyncCopy && needs.x == DataType::FLOAT32;
-    for (const GemmTile& form : isMatrix ? forms.ofMatrices : asyncCopy ? forms.async : forms.any) {
-        GemmForm choice = {.form = fitted(form, vectors, isMatrix, rowWords(geometry, vectors)),
-                           .vectors = vectors,
-                           .isMatrix = isMatrix,
-                           .asyncCopy = asyncCopy};
-        if (fits(choice, needs.facts) && complete(choice)) {
-            choice.cycles += cyclesOf(choice, geometry, needs.facts.computeUnits);
-            choices.push_back(choice);
+    const int32_t wordsOfStep = isMatrix ? unitOf(needs.facts).words : 4;
+    GemmChoices choices;
+    for (const GemmTile& tile : isMatrix ? tiles.matrix : asyncCopy ? tiles.async : tiles.plain) {
+        GemmForm form = {.tile = fitted(tile, vectors, wordsOfStep, !isMatrix || vectors.gathers,
+                                        rowWords(geometry, vectors)),
+                         .vectors = vectors,
+                         .isMatrix = isMatrix,
+                         .asyncCopy = asyncCopy};
+        const int32_t extra = form.tile.convolutionRowWords();
+        std::string reason = lacksLocalMemory(form, asyncCopy ? 2 : 1, extra, needs.facts);
+        if (reason.empty()) {
+            reason = complete(form);
         }
+        if (!reason.empty()) {
+            choices.excluded.push_back({.name = form.name(), .reason = std::move(reason)});
+            continue;
+        }
+        form.pipelineStages = form.tile.pipelineStages(
+                needs.facts.localBytes, asyncCopy ? unitOf(needs.facts).pipelineStages : 2, extra);
+        form.cycles +=
+                cyclesOf(form, geometry, needs.facts.computeUnits, gemmCostsOf(needs.facts.family));
+        choices.legal.push_back(form);
     }
-    std::ranges::stable_sort(choices, {}, &GemmForm::cycles);
     return choices;
 }
 
+int64_t tilesAcross(const GemmForm& form, const Geometry& geometry) {
+    return partsOf(geometry.channelsPerGroup, form.tile.columns) * geometry.groups();
+}
+
 // Tiles of the depthwise convolution's output that make the least work, of those whose pixels of x
-// fit. False where none does.
-bool layTiles(GemmForm& choice, const Geometry& geometry, const Geometry& window) {
+// fit; why none does.
+std::string coverWindow(GemmForm& form, const Geometry& geometry, const Geometry& window,
+                        const GemmCosts& costs) {
     const int64_t batches = int64_t{window.positions} / window.outputH / window.outputW;
     const auto halo = [](int32_t tile, int32_t stride, int32_t filter, int32_t dilation) {
         return (tile - 1) * stride + (filter - 1) * dilation + 1;
@@ -242,7 +175,7 @@ bool layTiles(GemmForm& choice, const Geometry& geometry, const Geometry& window
     int64_t fewest = 0;
     for (int32_t h = 1; h <= window.outputH; ++h) {
         const int32_t haloH = halo(h, window.strideH, window.filterH, window.dilationH);
-        const int32_t mostW = choice.form.positions / haloH;
+        const int32_t mostW = form.tile.rows / haloH;
         const int32_t reach = (window.filterW - 1) * window.dilationW + 1;
         if (mostW < reach) {
             break;
@@ -258,89 +191,198 @@ bool layTiles(GemmForm& choice, const Geometry& geometry, const Geometry& window
         const auto tilesW = static_cast<int32_t>(partsOf(window.outputW, w));
         const auto evenH = static_cast<int32_t>(partsOf(window.outputH, tilesH));
         const auto evenW = static_cast<int32_t>(partsOf(window.outputW, tilesW));
-        choice.window = {.strideH = window.strideH,
-                         .strideW = window.strideW,
-                         .top = window.top,
-                         .left = window.left,
-                         .dilationH = window.dilationH,
-                         .dilationW = window.dilationW,
-                         .outputH = window.outputH,
-                         .outputW = window.outputW,
-                         .tileH = evenH,
-                         .tileW = evenW,
-                         .tilesH = tilesH,
-                         .tilesW = tilesW,
-                         .haloH = halo(evenH, window.strideH, window.filterH, window.dilationH),
-                         .haloW = halo(evenW, window.strideW, window.filterW, window.dilationW)};
+        form.window = {.strideH = window.strideH,
+                       .strideW = window.strideW,
+                       .top = window.top,
+                       .left = window.left,
+                       .dilationH = window.dilationH,
+                       .dilationW = window.dilationW,
+                       .outputH = window.outputH,
+                       .outputW = window.outputW,
+                       .tileH = evenH,
+                       .tileW = evenW,
+                       .tilesH = tilesH,
+                       .tilesW = tilesW,
+                       .haloH = halo(evenH, window.strideH, window.filterH, window.dilationH),
+                       .haloW = halo(evenW, window.strideW, window.filterW, window.dilationW)};
     }
-    choice.workGroups = batches * fewest * partsOf(geometry.channels, choice.form.channels);
+    form.workGroups = batches * fewest * partsOf(geometry.channels, form.tile.columns);
     // Each item of the window's.
-    choice.cycles = static_cast<double>(choice.window.tileH) * choice.window.tileW *
-                    choice.form.channels / kTileWorkItems * window.filterH * window.filterW * 10;
-    return fewest != 0;
+    form.cycles = static_cast<double>(form.window.tileH) * form.window.tileW * form.tile.columns /
+                  kTileWorkItems * window.filterH * window.filterW * costs.tapCycles;
+    return fewest != 0 ? "" : "no tile covers what a position of the window reads";
+}
+
+// Why each row of such a GEMM does not read all weights by itself; empty: it does.
+std::string excludesGemv(const DeviceFacts& facts, const Geometry& geometry) {
+    const int32_t most = gemmCostsOf(facts.family).maxGemvRows;
+    if (!facts.prefersTiles) {
+        return "the device has no local memory of its own";
+    }
+    if (!geometry.isPointwise() || geometry.groups() != 1) {
+        return "it is no GEMM of whole rows";
+    }
+    return geometry.positions <= most ? ""
+                                      : "M is " + std::to_string(geometry.positions) +
+                                                ", more than " + std::to_string(most);
+}
+
+void line(std::string& text, std::string_view prefix, std::string_view name,
+          std::string_view rest) {
+    text.append(prefix).append(name).append(": ").append(rest).append("\n");
 }
 
 }  // namespace
 
-GemmNeeds gemmNeedsOf(const StepPlan& step) {
-    return {.x = step.input(0).type,
-            .mayRound = step.mayRound(),
-            .facts = step.facts(),
-            .matrixFeatures = step.matrixFeatures()};
+std::string GemmForm::name() const {
+    if (algorithm != GemmAlgorithm::TILED) {
+        return algorithm == GemmAlgorithm::GEMV ? "gemv" : "direct";
+    }
+    std::string name = isMatrix ? "matrix" : "tile";
+    for (const int32_t number : {tile.rows, tile.columns, tile.groupSplitK, tile.words}) {
+        name.append(" ").append(std::to_string(number));
+    }
+    name.append(splitK > 1 ? " by " + std::to_string(splitK) : "");
+    return name;
 }
 
-std::vector<GemmForm> gemmForms(const GemmNeeds& needs, const Geometry& geometry) {
-    std::vector<GemmForm> choices = choicesOf(needs, kProductForms, geometry, [&](GemmForm& each) {
-        each.workGroups = partsOf(geometry.positions, each.form.positions) *
-                          partsOf(geometry.channelsPerGroup, each.form.channels) *
-                          geometry.groups();
-        return true;
+std::string GemmChoices::report() const {
+    std::string text;
+    for (const GemmForm& form : legal) {
+        line(text, &form == legal.data() ? "takes " : "costs more ", form.name(),
+             form.cycles > 0 ? std::to_string(static_cast<int64_t>(form.cycles)) + " cycles"
+                             : "not estimated");
+    }
+    for (const ExcludedGemmForm& form : excluded) {
+        line(text, "excluded ", form.name, form.reason);
+    }
+    return text;
+}
+
+GemmAlgorithm gemmAlgorithmOf(const DeviceFacts& facts, const Geometry& geometry) {
+    if (excludesGemv(facts, geometry).empty()) {
+        return GemmAlgorithm::GEMV;
+    }
+    return facts.prefersTiles ? GemmAlgorithm::TILED : GemmAlgorithm::DIRECT;
+}
+
+GemmChoices chooseGemm(const GemmNeeds& needs, const Geometry& geometry) {
+    const DeviceFacts& facts = needs.facts;
+    const GemmForm gemv = {.algorithm = GemmAlgorithm::GEMV};
+    const GemmForm direct = {.algorithm = GemmAlgorithm::DIRECT};
+    GemmChoices choices = tiledChoices(needs, gemmTiles(), geometry, [&](GemmForm& form) {
+        form.workGroups = partsOf(geometry.positions, form.tile.rows) * tilesAcross(form, geometry);
+        return std::string(facts.prefersTiles ? "" : "the device has no local memory of its own");
     });
-    addSplitK(choices, geometry, needs.facts.computeUnits);
-    std::ranges::stable_sort(choices, {}, &GemmForm::cycles);
+    const std::string noGemv = excludesGemv(facts, geometry);
+    if (noGemv.empty()) {
+        for (const GemmForm& form : choices.legal) {
+            choices.excluded.push_back(
+                    {.name = form.name(), .reason = "M is short enough for GEMV"});
+        }
+        choices.legal = {gemv};
+    } else {
+        choices.excluded.push_back({.name = gemv.name(), .reason = noGemv});
+        addSplitK(choices, geometry, facts);
+        sortByCycles(choices);
+    }
+    if (choices.legal.empty()) {
+        choices.legal = {direct};
+    } else {
+        choices.excluded.push_back(
+                {.name = direct.name(), .reason = "the device has local memory of its own"});
+    }
     return choices;
 }
 
-std::vector<GemmForm> pointwiseDepthwiseForms(const GemmNeeds& needs, const Geometry& geometry,
-                                              const Geometry& window) {
-    return choicesOf(needs, kExpansionForms, geometry,
-                     [&](GemmForm& each) { return layTiles(each, geometry, window); });
+GemmChoices choosePointwiseDepthwise(const GemmNeeds& needs, const Geometry& geometry,
+                                     const Geometry& window) {
+    GemmChoices choices =
+            tiledChoices(needs, pointwiseDepthwiseTiles(), geometry, [&](GemmForm& form) {
+                return coverWindow(form, geometry, window, gemmCostsOf(needs.facts.family));
+            });
+    sortByCycles(choices);
+    return choices;
 }
 
-std::vector<GemmForm> pooledGemmForms(const GemmNeeds& needs, const Geometry& geometry) {
+GemmChoices choosePooledGemm(const GemmNeeds& needs, const Geometry& geometry) {
     // Of the shortest tiles alone: in others the same channels have more rows of nothing.
-    int64_t rows = std::ranges::min(kPooledForms, {}, &GemmTile::positions).positions;
+    int64_t rows = std::ranges::min(pooledGemmTiles().plain, {}, &GemmTile::rows).rows;
     while (rows < geometry.positionsOfFeatureMap()) {
         rows *= 2;
     }
-    std::vector<GemmForm> choices = choicesOf(needs, kPoolingForms, geometry, [&](GemmForm& each) {
-        each.workGroups = geometry.featureMaps() *
-                          partsOf(geometry.channelsPerGroup, each.form.channels) *
-                          geometry.groups();
-        return each.form.positions == rows;
+    GemmChoices choices = tiledChoices(needs, pooledGemmTiles(), geometry, [&](GemmForm& form) {
+        form.workGroups = geometry.featureMaps() * tilesAcross(form, geometry);
+        return std::string(form.tile.rows == rows  ? ""
+                           : form.tile.rows < rows ? "it does not hold a feature map"
+                                                   : "a shorter tile holds a feature map");
     });
-    addSplitK(choices, geometry, needs.facts.computeUnits);
-    std::ranges::stable_sort(choices, {}, &GemmForm::cycles);
+    addSplitK(choices, geometry, needs.facts);
+    sortByCycles(choices);
+    return choices;
+}
+
+GemmChoices chooseBatchGemm(const GemmNeeds& needs, const BatchGemmShape& shape) {
+    const GemmCosts& costs = gemmCostsOf(needs.facts.family);
+    const bool isMatrix = usesMatrixUnit(needs);
+    const bool hasTiles = isFloat(needs.x) || needs.x == DataType::QUANT8_ASYMM ||
+                          needs.x == DataType::QUANT8_ASYMM_SIGNED;
+    const VectorLoad vectors = vectorLoadFor(needs.x, shape.vectorDivisor, isMatrix);
+    const int64_t words = partsOf(shape.depth, vectors.pack);
+    GemmChoices choices;
+    for (const GemmTile& tile : isMatrix ? batchGemmTiles().matrix : batchGemmTiles().plain) {
+        GemmForm form = {.tile = fitted(tile, vectors, isMatrix ? unitOf(needs.facts).words : 4,
+                                        true, words),
+                         .vectors = vectors,
+                         .isMatrix = isMatrix};
+        const int32_t extra = form.tile.batchRowWords();
+        std::string reason = lacksLocalMemory(form, 1, extra, needs.facts);
+        if (!needs.facts.prefersTiles) {
+            reason = "the device has no local memory of its own";
+        } else if (!hasTiles || shape.depth == 0) {
+            reason = shape.depth == 0 ? "K is 0, or the operands have two types"
+                                      : "tiles hold floats and 8 bits";
+        }
+        if (!reason.empty()) {
+            choices.excluded.push_back({.name = form.name(), .reason = std::move(reason)});
+            continue;
+        }
+        form.pipelineStages = form.tile.pipelineStages(needs.facts.localBytes, 2, extra);
+        form.workGroups = partsOf(shape.rows, form.tile.rows) *
+                          partsOf(shape.columns, form.tile.columns) * shape.batch;
+        form.cycles = plainCycles(form, static_cast<double>(partsOf(words, form.tile.words)),
+                                  partsOf(form.workGroups, needs.facts.computeUnits),
+                                  isMatrix ? costs.batchWordsPerCycle : costs.wordsPerCycle, costs);
+        choices.legal.push_back(form);
+    }
+    sortByCycles(choices);
+    choices.legal.push_back({.algorithm = GemmAlgorithm::DIRECT});
     return choices;
 }
 
 bool isProfitablePooledGemm(const GemmNeeds& needs, const Geometry& geometry) {
-    const std::vector<GemmForm> apart = gemmForms(needs, geometry);
-    const std::vector<GemmForm> pooled = pooledGemmForms(needs, geometry);
-    // What a model has that goes without the device's instructions after all.
+    const GemmCosts& costs = gemmCostsOf(needs.facts.family);
+    const std::vector<GemmForm> apart = chooseGemm(needs, geometry).legal;
+    const std::vector<GemmForm> pooled = choosePooledGemm(needs, geometry).legal;
+    // A model goes without the matrix unit where a kernel with it does not build.
     const MatrixFeatures none;
     const GemmNeeds plain = {
             .x = needs.x, .mayRound = needs.mayRound, .facts = needs.facts, .matrixFeatures = none};
-    return !apart.empty() && !pooled.empty() && !pooledGemmForms(plain, geometry).empty() &&
-           pooled.front().cycles + kPoolingCycles < apart.front().cycles + kLaunchCycles;
+    return apart.front().algorithm == GemmAlgorithm::TILED && !pooled.empty() &&
+           !choosePooledGemm(plain, geometry).legal.empty() &&
+           pooled.front().cycles + costs.poolingCycles < apart.front().cycles + costs.launchCycles;
 }
 
 bool isLegalPointwiseDepthwise(const Shape& filter, const Window2d& window) {
     const int64_t reachH = int64_t{filter[1] - 1} * window.dilationH + 1;
     const int64_t reachW = int64_t{filter[2] - 1} * window.dilationW + 1;
-    // Of a tile of two pixels by two, at the least.
+    // Of a tile of two positions by two, at the least.
     return (reachH + window.strideH) * (reachW + window.strideW) <=
-           std::ranges::min(kWindowedForms, {}, &GemmTile::positions).positions;
+           std::ranges::min(pointwiseDepthwiseTiles().plain, {}, &GemmTile::rows).rows;
+}
+
+bool isCheapToRecompute(const DeviceFacts& facts, int64_t depth) {
+    return depth <= gemmCostsOf(facts.family).maxRecomputedDepth;
 }
 
 }  // namespace halyard::engine::gpu

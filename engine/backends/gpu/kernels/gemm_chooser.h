@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How products are made tile by tile: forms of a group's tile, and a guess at what each takes.
+// The chooser of GEMM forms: every way that GpuAcc computes a GEMM, a convolution as GEMM, or one
+// that is fused, with the reason why a device or a shape excludes it and a guess at its cycles. It
+// knows devices by their facts alone (gemm_costs.h has what they cost), so that tests describe
+// them.
 
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "engine/backends/gpu/device/device_facts.h"
+#include "engine/backends/gpu/kernels/gemm_tiles.h"
 #include "engine/backends/gpu/kernels/vector_load.h"
 #include "engine/backends/gpu/kernels/weighted_sum.h"
-#include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::engine::gpu {
-
-// Of a group, whatever its tile.
-inline constexpr int32_t kTileWorkItems = 256;
-
-// So many of `each` hold all.
-inline int64_t partsOf(int64_t all, int64_t each) {
-    return (all + each - 1) / each;
-}
 
 // Of a row of products, as kTileRowsText has them.
 inline int64_t rowWords(const Geometry& geometry, const VectorLoad& vectors) {
@@ -55,77 +51,87 @@ struct DepthwiseWindow {
     int32_t haloW = 1;
 };
 
-// How a group's work lies on its items.
-struct GemmTile {
-    int32_t positions = 0;
-    int32_t channels = 0;
-    int32_t groupSplitK = 1;
-    int32_t words = 32;       // of a row, at a time
-    int32_t itemRows = 0;     // of an item; with the device's matrices tiles of 16, of a warp
-    int32_t itemColumns = 0;  // the same, of 8
-
-    size_t localBytes(int32_t buffers) const {
-        const int32_t tile = (positions + channels) * (words + 4) * buffers;
-        const int32_t sums = groupSplitK * positions * (channels + 8);
-        // And what else a kernel may have there: pixels, sums of both factors' rows, a flag.
-        return static_cast<size_t>(std::max(tile, sums) + 2 * positions + channels + 1) *
-               sizeof(uint32_t);
-    }
-    // One is at work while the others are on their way.
-    int32_t pipelineStages(size_t localBytesOfDevice, bool asyncCopy) const {
-        int32_t count = 1;
-        while (count < (asyncCopy ? 4 : 2) && localBytes(count + 1) <= localBytesOfDevice) {
-            ++count;
-        }
-        return count;
-    }
+// By what kernel.
+enum class GemmAlgorithm : uint8_t {
+    TILED,   // tiles of the output, through local memory
+    GEMV,    // few rows: each reads all weights
+    DIRECT,  // each work-item its own elements, without local memory
 };
 
-// How a step's products are made: by which form, of what rows.
 struct GemmForm {
-    GemmTile form;
-    VectorLoad vectors;
-    bool isMatrix = false;
-    bool asyncCopy = false;  // rows go to local memory as they are, by themselves
-    int64_t workGroups = 0;  // without what they share
-    int32_t splitK = 1;      // groups that share a tile
-    double cycles = 0;
+    GemmAlgorithm algorithm = GemmAlgorithm::TILED;
+    // Of TILED.
+    GemmTile tile = {};
+    VectorLoad vectors = {};
+    bool isMatrix = false;   // by the device's matrix unit
+    bool asyncCopy = false;  // operands go to local memory asynchronously
+    int32_t pipelineStages = 1;
+    int64_t workGroups = 0;       // without split-K
+    int32_t splitK = 1;           // work-groups that share a tile
+    double cycles = 0;            // of the whole device; 0: not estimated
     DepthwiseWindow window = {};  // with a depthwise convolution behind them
 
-    std::string defines(const StepPlan& step, const Geometry& geometry) const;
+    // "matrix 64 64 2 32 by 3": the same for the same form in every build.
     std::string name() const;
     int64_t words(const Geometry& geometry) const { return rowWords(geometry, vectors); }
-    // Elements of its rows that one of those has who share a tile.
+    // Elements of K that each work-group of a tile has.
     int32_t splitKLength(const Geometry& geometry) const {
-        const int64_t rounds = partsOf(words(geometry), form.words);
-        return static_cast<int32_t>(partsOf(rounds, splitK)) * form.words * vectors.pack;
+        const int64_t rounds = partsOf(words(geometry), tile.words);
+        return static_cast<int32_t>(partsOf(rounds, splitK)) * tile.words * vectors.pack;
     }
 };
 
-// What choices depend on besides the geometry.
+// A form that the device or the shape excludes.
+struct ExcludedGemmForm {
+    std::string name;
+    std::string reason;
+};
+
+struct GemmChoices {
+    std::vector<GemmForm> legal;  // the cheapest first
+    std::vector<ExcludedGemmForm> excluded;
+
+    // For people: the form that is taken, those that cost more, and those that are excluded, each
+    // with its cycles or its reason, a line each.
+    std::string report() const;
+};
+
+// What choices depend on besides the shape.
 struct GemmNeeds {
     DataType x = DataType::FLOAT32;
     bool mayRound = false;  // float32 may be computed with float16's precision
     const DeviceFacts& facts;
     const MatrixFeatures& matrixFeatures;
 };
-// Of the products of a step's first node.
-GemmNeeds gemmNeedsOf(const StepPlan& step);
 
-// The best first.
-std::vector<GemmForm> gemmForms(const GemmNeeds& needs, const Geometry& geometry);
-// The same where a depthwise convolution follows, whose `window` slides over the results. None
-// where no tile reaches all that one of its pixels is made of.
-std::vector<GemmForm> pointwiseDepthwiseForms(const GemmNeeds& needs, const Geometry& geometry,
-                                              const Geometry& window);
-// The same where means over pictures of the results follow. None where no tile holds a picture.
-std::vector<GemmForm> pooledGemmForms(const GemmNeeds& needs, const Geometry& geometry);
+// A convolution or fully connected layer. One form is legal at the least.
+GemmChoices chooseGemm(const GemmNeeds& needs, const Geometry& geometry);
+// The algorithm of the form that chooseGemm() takes on a device where tiles of any size are legal.
+GemmAlgorithm gemmAlgorithmOf(const DeviceFacts& facts, const Geometry& geometry);
+// With a depthwise convolution of the results, by `window`. None is legal where no tile covers what
+// one position of the window reads.
+GemmChoices choosePointwiseDepthwise(const GemmNeeds& needs, const Geometry& geometry,
+                                     const Geometry& window);
+// With the mean of each feature map of the results. None is legal where no tile holds a feature
+// map.
+GemmChoices choosePooledGemm(const GemmNeeds& needs, const Geometry& geometry);
 
-// Whether addTiledPointwiseDepthwise() has tiles for a depthwise convolution with this filter.
+// GEMM for each matrix of a batch, whose operands lie by strides.
+struct BatchGemmShape {
+    int32_t rows = 0;
+    int32_t columns = 0;
+    int32_t depth = 0;  // K
+    int64_t batch = 1;
+    int32_t vectorDivisor = 1;  // what vectors along K have to divide; 0: there are none
+};
+GemmChoices chooseBatchGemm(const GemmNeeds& needs, const BatchGemmShape& shape);
+
+// Whether a depthwise convolution with this filter has tiles at all.
 bool isLegalPointwiseDepthwise(const Shape& filter, const Window2d& window);
-
-// Whether products and means over pictures of their results take less as one launch than as two:
-// tiles that hold a picture may be few, or be filled by half.
+// Whether neighbouring tiles may each recompute elements of a K that short.
+bool isCheapToRecompute(const DeviceFacts& facts, int64_t depth);
+// Whether GEMM and means of its feature maps take less as one launch than as two: tiles that hold a
+// feature map may be few, or be filled by half.
 bool isProfitablePooledGemm(const GemmNeeds& needs, const Geometry& geometry);
 
 }  // namespace halyard::engine::gpu

@@ -14,9 +14,6 @@
 
 namespace halyard::engine::gpu {
 
-// More rows are better made tile by tile.
-inline constexpr int32_t kMaxGemvRows = 4;
-
 // Products of the step's first node: pointwise, of one group.
 Status addGemv(StepPlan& step, const Geometry& geometry, Activation activation);
 

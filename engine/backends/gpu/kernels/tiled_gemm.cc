@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/kernels/epilogue.h"
-#include "engine/backends/gpu/kernels/gemm_chooser.h"
+#include "engine/backends/gpu/kernels/gemm_needs.h"
 #include "engine/backends/gpu/kernels/map.h"
 #include "engine/backends/gpu/kernels/mean.h"
 #include "engine/backends/gpu/kernels/tile_accumulate_text.h"
@@ -42,11 +42,11 @@ struct SplitK {
 // One of the choices, of a step that is told by `text` and the extents of its parts.
 template <typename Plan>
 Status choose(StepPlan& step, std::string_view text, std::span<const Geometry> geometries,
-              const std::vector<GemmForm>& choices, Plan plan) {
+              const std::vector<GemmForm>& forms, Plan plan) {
     std::vector<Variant> variants;
-    for (const GemmForm& choice : choices) {
+    for (const GemmForm& form : forms) {
         variants.push_back(
-                {.name = choice.name(), .plan = [&](StepPlan& own) { return plan(own, choice); }});
+                {.name = form.name(), .plan = [&](StepPlan& own) { return plan(own, form); }});
     }
     std::string key(text);
     for (const Geometry& geometry : geometries) {
@@ -55,15 +55,33 @@ Status choose(StepPlan& step, std::string_view text, std::span<const Geometry> g
     return step.choose(key, variants);
 }
 
+std::string definesOf(const GemmForm& form, const StepPlan& step, const Geometry& geometry) {
+    const GemmTile& tile = form.tile;
+    std::string text = define("TM", tile.rows) + define("TN", tile.columns) +
+                       define("GROUP_SPLIT_K", tile.groupSplitK) + define("ROW", tile.words) +
+                       define("PIPELINE_STAGES", form.pipelineStages);
+    text += form.asyncCopy ? define("ASYNC_COPY") : "";
+    text += form.splitK > 1 ? define("SPLIT_K") : "";
+    if (form.isMatrix) {
+        text += define("MATRIX") + define("WARP_TILES_M", tile.itemRows) +
+                define("WARP_TILES_N", tile.itemColumns);
+    } else {
+        text += define("RM", tile.itemRows) + define("RN", tile.itemColumns);
+    }
+    return text + form.vectors.defines() +
+           (geometry.isPointwise() && !form.vectors.gathers ? define("POINTWISE") : "") +
+           step.matrixFeatures().defines();
+}
+
 void addArguments(Launch& launch, const StepPlan& step, const WeightedSum& sum,
                   const Geometry& geometry) {
     launch.with(step.in(0)).with(step.in(1)).with(step.in(2)).with(sum.multipliers);
     launch.with(step.out(0, step.nodeCount() - 1)).with(geometry).with(sum.numbers);
 }
 
-uint64_t workOf(const GemmForm& choice, const Geometry& geometry) {
-    return static_cast<uint64_t>(choice.workGroups) * static_cast<uint64_t>(choice.form.positions) *
-           static_cast<uint64_t>(choice.form.channels) *
+uint64_t workOf(const GemmForm& form, const Geometry& geometry) {
+    return static_cast<uint64_t>(form.workGroups) * static_cast<uint64_t>(form.tile.rows) *
+           static_cast<uint64_t>(form.tile.columns) *
            (static_cast<uint64_t>(geometry.products()) + 4);
 }
 
@@ -75,29 +93,28 @@ struct Tail {
 };
 
 Status addGemm(StepPlan& step, const Geometry& geometry, Activation activation,
-               const std::vector<GemmForm>& choices, const Tail& tail) {
+               const std::vector<GemmForm>& forms, const Tail& tail) {
     const WeightedSum sum = weightedSumOf(step, activation);
     const std::string defines = storageDefines(step) + tail.defines;
-    const auto plan = [&](StepPlan& own, const GemmForm& choice) -> Status {
+    const auto plan = [&](StepPlan& own, const GemmForm& form) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                                 own.launch(kTiledGemm, defines + choice.defines(own, geometry)));
+                                 own.launch(kTiledGemm, defines + definesOf(form, own, geometry)));
         addArguments(*launch, own, sum, geometry);
-        if (choice.splitK > 1) {
-            const int64_t sums = choice.workGroups * choice.splitK * choice.form.positions *
-                                 choice.form.channels;
+        if (form.splitK > 1) {
+            const int64_t sums = form.workGroups * form.splitK * form.tile.rows * form.tile.columns;
             launch->with(own.scratch(static_cast<size_t>(sums) * sizeof(uint32_t)));
             launch->with(StepPlan::counters());
-            launch->with(SplitK{.count = choice.splitK, .length = choice.splitKLength(geometry)});
+            launch->with(SplitK{.count = form.splitK, .length = form.splitKLength(geometry)});
         }
         launch->withAll(tail.arguments);
-        const int64_t columns = partsOf(geometry.channelsPerGroup, choice.form.channels);
+        const int64_t columns = partsOf(geometry.channelsPerGroup, form.tile.columns);
         launch->workItems = {static_cast<size_t>(columns * kTileWorkItems),
-                             static_cast<size_t>(choice.workGroups / columns / geometry.groups()),
-                             static_cast<size_t>(geometry.groups() * choice.splitK)};
-        launch->work = workOf(choice, geometry);
+                             static_cast<size_t>(form.workGroups / columns / geometry.groups()),
+                             static_cast<size_t>(geometry.groups() * form.splitK)};
+        launch->work = workOf(form, geometry);
         return {};
     };
-    return choose(step, tail.name + " " + defines, std::array{geometry}, choices, plan);
+    return choose(step, tail.name + " " + defines, std::array{geometry}, forms, plan);
 }
 
 }  // namespace
@@ -105,7 +122,7 @@ Status addGemm(StepPlan& step, const Geometry& geometry, Activation activation,
 Status addTiledGemm(StepPlan& step, const Geometry& geometry, Activation activation) {
     const Epilogue epilogue = epilogueOf(step);
     return addGemm(
-            step, geometry, activation, gemmForms(gemmNeedsOf(step), geometry),
+            step, geometry, activation, chooseGemm(gemmNeedsOf(step), geometry).legal,
             {.name = "product", .defines = epilogue.defines, .arguments = epilogue.arguments});
 }
 
@@ -121,7 +138,8 @@ Status addTiledPooledGemm(StepPlan& step, const Geometry& geometry, Activation a
     for (const Epilogue* const each : {&inner, &epilogue}) {
         tail.arguments.insert(tail.arguments.end(), each->arguments.begin(), each->arguments.end());
     }
-    return addGemm(step, geometry, activation, pooledGemmForms(gemmNeedsOf(step), geometry), tail);
+    return addGemm(step, geometry, activation, choosePooledGemm(gemmNeedsOf(step), geometry).legal,
+                   tail);
 }
 
 Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
@@ -129,31 +147,31 @@ Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
     // They take as long as groups of one product.
     Geometry together = geometry;
     together.channels *= static_cast<int32_t>(fusedBranches.size());
-    std::vector<GemmForm> choices = gemmForms(gemmNeedsOf(step), together);
+    std::vector<GemmForm> forms = chooseGemm(gemmNeedsOf(step), together).legal;
     // A launch's third dimension says whose product it is.
-    std::erase_if(choices, [](const GemmForm& choice) { return choice.splitK > 1; });
+    std::erase_if(forms, [](const GemmForm& form) { return form.splitK > 1; });
     const HorizontalFusionText text = textOf(step, fusedBranches);
     const std::string defines = storageDefines(step) + text.defines;
-    const auto plan = [&](StepPlan& own, const GemmForm& choice) -> Status {
+    const auto plan = [&](StepPlan& own, const GemmForm& form) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                                 own.launch(kTiledGemm, defines + choice.defines(own, geometry)));
+                                 own.launch(kTiledGemm, defines + definesOf(form, own, geometry)));
         launch->with(own.in(0)).with(geometry).withAll(text.arguments);
         launch->workItems = {
-                static_cast<size_t>(partsOf(geometry.channelsPerGroup, choice.form.channels) *
+                static_cast<size_t>(partsOf(geometry.channelsPerGroup, form.tile.columns) *
                                     kTileWorkItems),
-                static_cast<size_t>(partsOf(geometry.positions, choice.form.positions)),
+                static_cast<size_t>(partsOf(geometry.positions, form.tile.rows)),
                 fusedBranches.size()};
-        launch->work = workOf(choice, together);
+        launch->work = workOf(form, together);
         return {};
     };
-    return choose(step, "fusedBranches " + defines, std::array{together}, choices, plan);
+    return choose(step, "fusedBranches " + defines, std::array{together}, forms, plan);
 }
 
 Status addTiledPointwiseDepthwise(StepPlan& step, const Geometry& geometry, Activation activation,
                                   size_t which, const Geometry& window,
                                   Activation depthwiseActivation) {
-    const std::vector<GemmForm> choices =
-            pointwiseDepthwiseForms(gemmNeedsOf(step), geometry, window);
+    const std::vector<GemmForm> forms =
+            choosePointwiseDepthwise(gemmNeedsOf(step), geometry, window).legal;
     const WeightedSum sum = weightedSumOf(step, activation);
     const WeightedSum windowSum = weightedSumOf(step, depthwiseActivation, which);
     const Epilogue inner = epilogueOf(step, {.first = 1, .end = which, .name = "INNER_EPILOGUE"});
@@ -162,20 +180,20 @@ Status addTiledPointwiseDepthwise(StepPlan& step, const Geometry& geometry, Acti
                                 define("FILTER_W", window.filterW) +
                                 define("V", storageOf(step.input(1, which).type)) +
                                 storageDefines(step) + inner.defines + epilogue.defines;
-    const auto plan = [&](StepPlan& own, const GemmForm& choice) -> Status {
+    const auto plan = [&](StepPlan& own, const GemmForm& form) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
-                                 own.launch(kTiledGemm, defines + choice.defines(own, geometry)));
+                                 own.launch(kTiledGemm, defines + definesOf(form, own, geometry)));
         addArguments(*launch, own, sum, geometry);
         launch->with(own.in(1, which)).with(own.in(2, which)).with(windowSum.multipliers);
-        launch->with(choice.window).with(windowSum.numbers);
+        launch->with(form.window).with(windowSum.numbers);
         launch->withAll(inner.arguments).withAll(epilogue.arguments);
-        const int64_t columns = partsOf(geometry.channels, choice.form.channels);
+        const int64_t columns = partsOf(geometry.channels, form.tile.columns);
         launch->workItems = {static_cast<size_t>(columns * kTileWorkItems),
-                             static_cast<size_t>(choice.workGroups / columns), 1};
-        launch->work = workOf(choice, geometry);
+                             static_cast<size_t>(form.workGroups / columns), 1};
+        launch->work = workOf(form, geometry);
         return {};
     };
-    return choose(step, "expansion " + defines, std::array{geometry, window}, choices, plan);
+    return choose(step, "expansion " + defines, std::array{geometry, window}, forms, plan);
 }
 
 }  // namespace halyard::engine::gpu

@@ -21,6 +21,17 @@ bool ownsPlatform(std::string_view platform) {
     return platform.find("NVIDIA") != std::string_view::npos;
 }
 
+// Compute capability 9.0 and later; other names are of earlier devices.
+DeviceFamily familyOfDevice(std::string_view device) {
+    for (const std::string_view name :
+         {"H100", "H200", "H800", "H20", "GH200", "B100", "B200", "GB200", "B300", "GB300"}) {
+        if (device.find(name) != std::string_view::npos) {
+            return DeviceFamily::NVIDIA_HOPPER;
+        }
+    }
+    return DeviceFamily::NVIDIA_AMPERE;
+}
+
 Result<NativeDriver> openCuda(const std::shared_ptr<const OpenCl>& cl, cl_device_id id,
                               const std::string& library) {
     DeviceQuery query(*cl, id);
@@ -37,6 +48,7 @@ Result<NativeDriver> openCuda(const std::shared_ptr<const OpenCl>& cl, cl_device
 const Vendor& nvidia() {
     static const Vendor vendor = {.driverName = "CUDA",
                                   .owns = ownsPlatform,
+                                  .familyOf = familyOfDevice,
                                   .matrixUnit = &ptxMatrixUnit(),
                                   .openDriver = openCuda};
     return vendor;

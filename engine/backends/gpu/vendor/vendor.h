@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "engine/backends/gpu/opencl/open_cl.h"
+#include "engine/backends/gpu/vendor/device_family.h"
 #include "engine/backends/gpu/vendor/matrix_unit.h"
 #include "engine/base/status.h"
 
@@ -27,6 +28,8 @@ struct Vendor {
     std::string_view driverName;  // "CUDA"
     // Whether it makes the devices of a platform, by the platform's name and version.
     bool (*owns)(std::string_view platform) = nullptr;
+    // Of a device, by its name.
+    DeviceFamily (*familyOf)(std::string_view device) = nullptr;
     // Null: its devices have none.
     const MatrixUnit* matrixUnit = nullptr;
     // A device of OpenCL by way of the native driver. `library`: a path or name; empty: the usual
