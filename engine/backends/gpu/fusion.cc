@@ -45,7 +45,7 @@ bool isWindowOf(const Graph& graph, const FusionNeeds& needs, const Node& first,
     }
     const TensorType& x = graph.tensor(first.inputs[0]).type;
     const TensorType& expanded = graph.tensor(result).type;
-    // A stage may have given the pixels another order of rows.
+    // An epilogue may have given the positions another order of rows.
     if (expanded.shape != graph.tensor(first.outputs[0]).type.shape) {
         return false;
     }
@@ -65,8 +65,8 @@ bool isWindowOf(const Graph& graph, const FusionNeeds& needs, const Node& first,
            isLegalPointwiseDepthwise(window, depthwise->window);
 }
 
-// Whether means over pictures of `result` are better taken with the convolution `first` that makes
-// it, or that has made what became of it.
+// Whether means over feature maps of `result` are better taken with the convolution `first` that
+// makes it, or that has made what became of it.
 bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first, const Node& node,
                  TensorId result) {
     const auto* const conv = std::get_if<Conv2d>(&first.descriptor);
@@ -82,7 +82,7 @@ bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first
             return false;
         }
     }
-    // A stage may have given the pictures another shape, and nodes another type.
+    // An epilogue may have given the feature maps another shape, and nodes another type.
     if (pictures.shape != made.shape || x.type != made.type ||
         made.type != graph.tensor(node.outputs[0]).type.type) {
         return false;
@@ -99,7 +99,7 @@ bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first
 // Who writes a tensor, by its position in the partition.
 using Writers = std::unordered_map<TensorId, size_t>;
 
-// Follows what becomes of a node's result, and for products of matrices where its inputs come from.
+// Follows a node's result to what it is fused with, and for batch GEMM its inputs to their sources.
 class Follower {
   public:
     Follower(const Graph& graph, const Partition& partition, const FusionNeeds& needs,
@@ -209,10 +209,10 @@ class Follower {
 
 // More would be too many arguments for a kernel.
 constexpr size_t kMostHorizontalFusion = 4;
-// Among so many products of a tensor they are looked for.
+// Among so many fully connected layers of a tensor they are looked for.
 constexpr size_t kNearHorizontalFusion = 16;
 
-// Joins products of one tensor by constants of one form, each with what is fused with it.
+// Fuses fully connected layers of one input and one shape horizontally, each with its epilogue.
 class HorizontalFusionFinder {
   public:
     HorizontalFusionFinder(const Graph& graph, const Partition& partition)
@@ -264,7 +264,7 @@ class HorizontalFusionFinder {
             mStandsAt[node] = std::ranges::max(nodes);
         }
     }
-    // Of products of the same x.
+    // Of fully connected layers of the same x.
     void joinSome(const std::vector<size_t>& products) {
         std::vector<bool> isJoined(products.size(), false);
         for (size_t i = 0; i < products.size(); ++i) {
@@ -304,7 +304,7 @@ class HorizontalFusionFinder {
                isAlike(a.inputs[2], b.inputs[2]) &&
                mGraph.tensor(a.outputs[0]).type.type == mGraph.tensor(b.outputs[0]).type.type;
     }
-    // Whether whoever reads a result comes behind all of them, and is none of them: they are
+    // Whether each reader of a result comes behind all of them, and is none of them: they are
     // computed side by side, so that none may wait for another.
     bool standsBeforeReaders(const HorizontalFusion& fusedBranches) const {
         const FusedNodes& nodes = fusedBranches.nodes;

@@ -21,11 +21,10 @@ struct FusionNeeds {
     bool mayRound = false;  // float32 may be computed with float16's precision
 };
 
-// Sums of products, with what becomes of each element of the result before anybody else sees it,
-// and where products go tile by tile, those that expand pixels with the depthwise convolution of
-// these, and those of small pictures with the mean over each, where that gains. Products of
-// matrices, with what only moves elements before and behind them. Products of one tensor by several
-// constants, one behind the other with what is fused with it, where products go tile by tile.
+// Convolutions, fully connected layers and batch GEMM with their epilogue. Where GEMM is tiled: a
+// pointwise convolution with the depthwise convolution of its results, a convolution with the mean
+// of each feature map where that is profitable, and fully connected layers of one input
+// horizontally. Batch GEMM with what only moves elements before and behind it.
 std::vector<FusedNodes> findFusions(const Graph& graph, const Partition& partition,
                                     const FusionNeeds& needs);
 

@@ -96,7 +96,7 @@ class GpuShaped final : public SpecializedPartition {
   private:
     Status inferTypes(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint);
     Status planSteps(const Checkpoint& checkpoint);
-    // With these instructions, into mPlan.
+    // With these features of the matrix unit, into mPlan.
     Status planWith(const MatrixFeatures& matrixFeatures, const Checkpoint& checkpoint);
     Status planEach(const StepPlan::Environment& environment, const Checkpoint& checkpoint) const;
     Status uploadTables(const Checkpoint& checkpoint);

@@ -18,7 +18,7 @@ namespace {
 // More than any machine has.
 constexpr cl_uint kMostPlatforms = 16;
 constexpr cl_uint kMostDevices = 64;
-// Every kernel runs in groups of so many items at most.
+// Every kernel runs in work-groups of so many work-items at most.
 constexpr size_t kFewestWorkItems = 128;
 std::string platformText(const OpenCl& cl, cl_platform_id platform, cl_platform_info what) {
     std::array<char, 256> text = {};

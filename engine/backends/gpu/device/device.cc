@@ -104,7 +104,7 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
     ContextHandle owned(cl, context);
     if (choice.emulatesMatrixUnit) {
         facts.matrixUnit = &emulatedMatrixUnit();
-        // So many that groups share tiles.
+        // So many that split-K is used.
         facts.computeUnits = std::max(facts.computeUnits, kUnitsOfLargeDevices);
     }
     if (choice.asGpu) {

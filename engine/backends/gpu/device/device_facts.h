@@ -26,11 +26,11 @@ struct DeviceFacts {
     uint64_t memoryBytes = 0;
     uint64_t largestBuffer = 0;
     size_t alignment = 64;        // of what starts inside a buffer, in bytes
-    size_t maxWorkGroupSize = 1;  // the most items of a group
-    uint64_t localBytes = 0;      // that a group has
+    size_t maxWorkGroupSize = 1;  // the most work-items of a work-group
+    uint64_t localBytes = 0;      // that a work-group has
     bool hasDoubles = false;
     bool sharesMemory = false;  // with the host, which can look into its buffers as they are
-    // Products go tile by tile through a group's own memory, which processors have no use for.
+    // GEMM is tiled through local memory, which processors have no use for.
     bool prefersTiles = false;
     DeviceFamily family = DeviceFamily::UNKNOWN;
     const Vendor* vendor = nullptr;          // null: none that is built in

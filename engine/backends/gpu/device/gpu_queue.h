@@ -42,7 +42,7 @@ class GpuQueue final : public DeviceQueue {
 
     // One launch of a kernel, or a part of one.
     struct Range {
-        std::array<size_t, 3> offset = {};  // in items
+        std::array<size_t, 3> offset = {};  // in work-items
         std::array<size_t, 3> workItems = {};
         std::array<size_t, 3> local = {};
         uint64_t work = 0;  // operations, roughly

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices: where each factor and the result lie, and how a sum becomes an element.
+// Batch GEMM: where each operand and the result lie, and how a sum becomes an element.
 
 #pragma once
 
@@ -44,7 +44,7 @@ struct BatchGemm {
     int32_t bStarts = 0;
     GemmNumbers numbers = {};
     Epilogue epilogue = {};
-    std::string defines = {};  // of the three's types, and of the stages
+    std::string defines = {};  // of the three's types, and of the epilogue
 
     // What a kernel of GEMM_PARAMETERS and EPILOGUES_PARAMETERS is handed.
     void addArguments(Launch& launch) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices, with what only moves elements before and behind them as ways to look at
-// these.
+// Batch GEMM. What only moves elements before and behind it becomes strides of its operands and its
+// result.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +26,7 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// An element of the output for each item.
+// An element of the output for each work-item.
 constexpr KernelFamily kDirectGemm = {.kernel = "multiply",
                                       .shared = {kMapNumbersText, kEpilogueText, kBatchGemmText},
                                       .text = R"(
@@ -133,7 +133,7 @@ struct Target {
     std::vector<size_t> moves;
 };
 
-// Which node comes after the leader's stages.
+// Which node comes after the leader's epilogue.
 size_t endOfEpilogue(const StepPlan& step) {
     size_t end = step.nodeCount();
     while (end > step.leader() + 1 && onlyMoves(step.node(end - 1))) {

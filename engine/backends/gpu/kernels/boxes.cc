@@ -66,8 +66,8 @@ __kernel __attribute__((reqd_work_group_size(CHECK_WORK_ITEMS, 1, 1))) void chec
 )",
                                       .local = {kCheckWorkItems, 1, 1}};
 
-// A box of a region for each item. How much a box of bytes grows is in a table, made by the host,
-// so that every backend has the same.
+// A box of a region for each work-item. How much a box of bytes grows is in a table, made by the
+// host, so that every backend has the same.
 constexpr KernelFamily kTransform = {.kernel = "transform_boxes",
                                      .text = R"(
 typedef struct {
@@ -129,8 +129,8 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void transform_boxes(
 )",
                                      .local = {64, 1, 1}};
 
-// A keypoint of a region for each item: the peak of the quadratic surface through the largest pixel
-// and its neighbours, as the reference has it.
+// A keypoint of a region for each work-item: the peak of the quadratic surface through the largest
+// pixel and its neighbours, as the reference has it.
 constexpr KernelFamily kKeypoint = {.kernel = "find_keypoints",
                                     .shared = {kQuotientText},
                                     .text = R"(

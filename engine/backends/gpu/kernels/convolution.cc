@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions: how each becomes products, and those that go an element, or several channels of a
-// pixel, for each item.
+// Convolutions and fully connected layers: the choice of a GEMM, and the direct kernels, in which a
+// work-item computes an element, or several channels of a position.
 
 #include <cstdint>
 #include <string>
@@ -117,7 +117,7 @@ UNROLL
 // Taps of a filter whose loops are written out.
 constexpr uint64_t kMostUnrolled = 49;
 
-// Gathers what the pixels of x would scatter.
+// Gathers what the positions of x would scatter.
 constexpr KernelFamily kTransposed = {.kernel = "convolve_transposed",
                                       .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText},
                                       .text = R"(
@@ -154,7 +154,7 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_transpose
 )",
                                       .local = {32, 4, 1}};
 
-// Each item has so many channels of a pixel.
+// Each work-item has so many channels of a position.
 Status addLaunch(StepPlan& step, const KernelFamily& family, Activation activation,
                  const Geometry& geometry, int32_t channelsOfItem, const std::string& defines,
                  uint64_t productsPerElement) {
@@ -298,7 +298,7 @@ Status plan(const TransposeConv2d& node, StepPlan& step) {
                      areaOf(geometry) * static_cast<uint64_t>(geometry.depth));
 }
 
-// A convolution of pictures of one pixel, or several of the same.
+// One convolution of 1x1 feature maps, or several that are fused horizontally.
 Status plan(const FullyConnected& node, StepPlan& step) {
     const Shape& weights = step.input(1).shape;
     const Shape& output = step.output().shape;

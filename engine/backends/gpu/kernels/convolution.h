@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a convolution becomes products.
+// Convolution as GEMM.
 
 #pragma once
 

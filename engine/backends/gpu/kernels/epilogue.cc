@@ -90,7 +90,7 @@ Epilogue epilogueOf(StepPlan& step, const EpilogueNodes& nodes) {
         const Map map = activate != nullptr
                                 ? mapOf(*activate, step, which)
                                 : mapOf(*std::get_if<Binary>(&node.descriptor), step, which);
-        // The stage's names are those of a map's body.
+        // The node's names are those of a map's body.
         statements += "{ const MapNumbers n = n" + number + "; VALUE(R) r; ";
         constexpr std::array<std::string_view, 2> kNames = {"a", "b"};
         const LocalId result = step.out(0, which - 1).local;

@@ -22,7 +22,7 @@ inline constexpr size_t kMaxEpilogueNodes = 4;
 // Whether the node makes each element of `result`, which it reads, an element of its own result.
 bool isEpilogueNode(const Graph& graph, const Node& node, TensorId result);
 
-// Nodes of the step that are stages of one result.
+// Nodes of the step that are the epilogue of one result.
 struct EpilogueNodes {
     size_t first = 1;
     size_t end = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that check values of a run before others use them, in one group. Those others keep within
-// bounds by themselves: both are enqueued before anybody can look at the finding.
+// Kernels that check values of a run before others use them, in one work-group. Those others keep
+// within bounds by themselves: both are enqueued before anybody can look at the finding.
 
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace halyard::engine::gpu {
 
-// Items of the group.
+// Work-items of the work-group.
 inline constexpr size_t kCheckWorkItems = 64;
 
-// EACH_VALUE(i, count) goes over the item's share of the values in ascending order; REPORT(index,
-// reason, value) writes the Finding of all items (step_plan.h), the first by its index. An item
-// that has found nothing wrong has the index NOTHING. The kernel's last words, of all its items: a
-// group's memory is declared in no inner block.
+// EACH_VALUE(i, count) goes over the work-item's share of the values in ascending order;
+// REPORT(index, reason, value) writes the Finding of all work-items (step_plan.h), the first by its
+// index. A work-item that has found nothing wrong has the index NOTHING. The kernel's last words,
+// of all its work-items: a work-group's memory is declared in no inner block.
 inline constexpr std::string_view kFindingText = R"(
 #define CHECK_WORK_ITEMS 64
 #define NOTHING 0x7fffffff

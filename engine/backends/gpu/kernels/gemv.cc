@@ -12,9 +12,9 @@ namespace halyard::engine::gpu {
 namespace {
 
 constexpr int32_t kWorkItems = 128;
-constexpr int32_t kTeam = 32;  // items that share a channel
+constexpr int32_t kTeam = 32;  // work-items that share a channel
 
-// Each team of items has a channel of a row.
+// Each team of work-items has a channel of a row.
 constexpr std::string_view kGemvText = R"(
 #define WORK_ITEMS 128
 #define TEAM 32

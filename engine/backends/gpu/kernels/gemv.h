@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of products of a few rows with many, as fully connected layers have them: bound by what of
-// the weights is read, so that many items read each row of them.
+// GEMV, as fully connected layers of few rows are: bound by the weights that are read, so that a
+// team of work-items reads each row of them.
 
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace halyard::engine::gpu {
 
-// Products of the step's first node: pointwise, of one group.
+// GEMM of the step's first node, which is pointwise and not grouped.
 Status addGemv(StepPlan& step, const Geometry& geometry, Activation activation);
 
 }  // namespace halyard::engine::gpu

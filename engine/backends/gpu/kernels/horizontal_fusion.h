@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HorizontalFusion: products of one x by several weights of one form, which one launch computes,
-// those of a horizontally fused layer for each index of its third dimension.
+// HorizontalFusion: GEMM of one x by several weights of one shape in one launch. The index of the
+// launch's third dimension is that of the fully connected layer.
 
 #pragma once
 
@@ -17,15 +17,15 @@
 
 namespace halyard::engine::gpu {
 
-// Nodes of a step: a product and its stages.
+// Nodes of a step: a fully connected layer and its epilogue.
 struct FusedBranch {
     size_t first = 0;
     size_t end = 0;
     Activation activation = Activation::NONE;
 };
 
-// For a kernel of kWeightedSumText: PARAMETERS, BIND_ALL, GROUP and the stages' names, so that what
-// a horizontally fused layer has of its own goes by the names that it would have alone. The
+// For a kernel of kWeightedSumText: PARAMETERS, BIND_ALL, GROUP and the epilogue's names, so that
+// what a horizontally fused layer has of its own goes by the names that it would have alone. The
 // arguments come behind x and the geometry.
 struct HorizontalFusionText {
     std::string defines;

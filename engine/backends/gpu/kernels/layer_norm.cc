@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer normalisation: a group of items for each row, whose elements are neighbours.
+// Layer normalisation: a work-group for each row, whose elements are neighbours.
 
 #include <cstdint>
 #include <string>

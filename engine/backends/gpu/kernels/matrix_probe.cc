@@ -10,7 +10,7 @@ namespace halyard::engine::gpu {
 namespace {
 
 // Small whole numbers, whose products and sums are exact in any type. The first word of what it
-// writes is the number of items that found all as expected.
+// writes is the number of work-items that found all as expected.
 constexpr std::string_view kTrialText = R"(
 #define NUMBER(row, k) (((row) * 7 + (k) * 3 + (row) * (k)) % 5 NEGATIVE)
 #define WORDS 8

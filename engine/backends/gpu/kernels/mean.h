@@ -39,7 +39,7 @@ Mean meanOf(const Pool2d& node, const TensorType& x, const TensorType& output, i
 // Of a node for which isMeanOfFeatureMaps() holds.
 Mean meanOf(const Node& node, const TensorType& x, const TensorType& output, int64_t count);
 
-// Whether each picture of x [N, H, W, C] becomes the mean of its pixels.
+// Whether each feature map of x [N, H, W, C] becomes the mean of its positions.
 bool isMeanOfFeatureMaps(const Pool2d& node, const Shape& x, const Shape& output);
 // The same of any node, as far as the graph tells.
 bool isMeanOfFeatureMaps(const Graph& graph, const Node& node);

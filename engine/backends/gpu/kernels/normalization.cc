@@ -160,7 +160,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void normalize_
 }
 )"});
 
-// The rows are the pixels of a channel.
+// The rows are the positions of a channel.
 constexpr RowFamilies kInstance =
         forRows({.kernel = "normalize_instance", .shared = {kRowsText, kNumbersText}, .text = R"(
 FOLD(float, sum_of, a + b)
@@ -190,7 +190,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void normalize_
 }
 )"});
 
-// An element for each item: windows overlap.
+// An element for each work-item: windows overlap.
 constexpr KernelFamily kResponse = {.kernel = "normalize_response",
                                     .text = R"(
 __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void normalize_response(

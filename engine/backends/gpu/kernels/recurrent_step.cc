@@ -11,15 +11,15 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// Of a group, which has a unit or a row.
+// Of a work-group, which has a unit or a row.
 constexpr size_t kUnitWorkItems = 64;
 constexpr std::string_view kWorkItemsText = "\n#define WORK_ITEMS 64\n";
 
-// Elements of the batch that share what a group reads of the weights.
+// Elements of the batch that share what a work-group reads of the weights.
 constexpr int64_t kRows = 4;
 constexpr size_t kTile = 16;
 
-// A tile of the result for each group; each item has two of its elements.
+// A tile of the result for each work-group; each work-item has two of its elements.
 constexpr KernelFamily kInputProduct = {.kernel = "multiply_inputs",
                                         .text = R"(
 #define TILE 16
@@ -203,7 +203,7 @@ float updated(float before, float in, float forget, float modulation, float clip
 }
 )";
 
-// A unit for each group, of all its gates and some elements of the batch.
+// A unit for each work-group, of all its gates and some elements of the batch.
 constexpr KernelFamily kStep = {.kernel = "recurrent_step",
                                 .shared = {kCellText},
                                 .text = R"(
@@ -335,8 +335,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void recurrent_
 )",
                                 .local = {kUnitWorkItems, 1, 1}};
 
-// An element of the batch for each group: gates that are normalised wait for all of their units.
-// What the gate of the cell's input had room for keeps the cell's next state.
+// An element of the batch for each work-group: gates that are normalised wait for all of their
+// units. What the gate of the cell's input had room for keeps the cell's next state.
 constexpr KernelFamily kNormalizedCell = {.kernel = "normalized_cell",
                                           .shared = {kWorkItemsText, kRowsText, kCellText},
                                           .text = R"(

@@ -75,7 +75,7 @@ struct RecurrentStep {
     // What products have been added up already: [element, gate, unit].
     std::optional<StoredRows> sums = {};
     std::optional<CellOperands> cell = {};
-    // Where gates are normalised: room for a float32 of each element, gate and unit.
+    // Where gates are normalised: scratch memory for a float32 of each element, gate and unit.
     std::optional<Operand> gateScratch = {};
     float low = -std::numeric_limits<float>::infinity();
     float high = std::numeric_limits<float>::infinity();

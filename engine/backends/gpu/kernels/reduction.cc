@@ -82,8 +82,8 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void reduce(
 }
 )"});
 
-// Of x as [pictures, n.count, channels]: neighbouring items take neighbouring channels, and those
-// of a group that share a channel take its elements in turn.
+// Of x as [feature maps, n.count, channels]: neighbouring work-items take neighbouring channels,
+// and those of a work-group that share a channel take its elements in turn.
 constexpr size_t kColumnChannels = 32;
 constexpr size_t kColumnWorkItems = 8;
 constexpr KernelFamily kColumns = {.kernel = "reduce_columns",
@@ -247,8 +247,8 @@ Status addColumns(StepPlan& step, const std::string& defines, int32_t channels, 
     return {};
 }
 
-// The channels of columns that are many enough to share the work, and not so long that more items
-// had better share each; 0 where the axes are no columns.
+// The channels of columns that are many enough to share the work, and not so long that more
+// work-items had better share each; 0 where the axes are no columns.
 int32_t channelsOf(const std::vector<Axis>& kept, const std::vector<Axis>& folded) {
     constexpr int32_t kLongest = 2048;
     const int32_t channels = kept.back().extent;

@@ -10,7 +10,7 @@
 
 namespace halyard::engine::gpu {
 
-// Whether the device has groups that are large enough for reductions of neighbouring columns.
+// Whether the device has work-groups that are large enough for reductions of neighbouring columns.
 bool hasColumns(const DeviceFacts& facts);
 
 // On such a device: the mean over height and width of the step's input, of floats [N, H, W, C],

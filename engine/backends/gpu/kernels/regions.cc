@@ -14,7 +14,7 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// The samples of a bin along one axis, where the node says their number: an item adds up all.
+// The samples of a bin along one axis, where the node says their number: a work-item adds up all.
 constexpr int32_t kMostSamples = 128;
 
 // What a kernel says of a region.
@@ -133,9 +133,9 @@ __kernel __attribute__((reqd_work_group_size(CHECK_WORK_ITEMS, 1, 1))) void chec
 )",
                                         .local = {kCheckWorkItems, 1, 1}};
 
-// A channel of a bin for each item, whose samples are added in the reference's order. Of a region
-// that is far larger than the picture most samples are beyond it: those that may not be are found
-// by division, with room at either end for what float32 rounds.
+// A channel of a bin for each work-item, whose samples are added in the reference's order. Of a
+// region that is far larger than the picture most samples are beyond it: those that may not be are
+// found by division, with room at either end for what float32 rounds.
 constexpr KernelFamily kAlign = {.kernel = "align_regions",
                                  .shared = {kRegionText},
                                  .text = R"(

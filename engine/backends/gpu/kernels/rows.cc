@@ -15,7 +15,8 @@ constexpr uint64_t kFewElements = 3;
 Status addRows(StepPlan& step, const Rows& rows) {
     std::vector<Variant> variants;
     for (size_t i = 0; i < kRowWorkItems.size(); ++i) {
-        // Most items of a larger group would have nothing to do, or the device has none such.
+        // Most work-items of a larger work-group would have nothing to do, or the device has none
+        // such.
         if (i > 0 && (static_cast<uint64_t>(rows.length) <= kRowWorkItems[i - 1] ||
                       step.facts().maxWorkGroupSize < kRowWorkItems[i])) {
             break;
@@ -34,7 +35,7 @@ Status addRows(StepPlan& step, const Rows& rows) {
                                 return {};
                             }});
     }
-    // On GPUs a row goes fastest by as many items as have a few elements each.
+    // On GPUs a row goes fastest by as many work-items as have a few elements each.
     for (size_t i = variants.size(); step.facts().prefersTiles && i-- > 1;) {
         if (static_cast<uint64_t>(rows.length) >= kFewElements * kRowWorkItems[i]) {
             std::rotate(variants.begin(), variants.begin() + static_cast<std::ptrdiff_t>(i),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work on rows, one group of items for each: what normalises a row, or folds it into one element,
-// begins with a sum or an extreme of all its elements. How many items a group has is tuned.
+// Work on rows, one work-group for each: what normalises a row, or folds it into one element,
+// begins with a sum or an extreme of all its elements. How many work-items a work-group has is
+// tuned.
 
 #pragma once
 
@@ -20,7 +21,7 @@
 
 namespace halyard::engine::gpu {
 
-// Items of a group, the best guess first: every device has so many.
+// Work-items of a work-group, the best guess first: every device has so many.
 inline constexpr std::array<size_t, 3> kRowWorkItems = {64, 128, 256};
 
 // One for each of them.
@@ -46,10 +47,10 @@ struct Rows {
 // Launches a kernel of one of the families.
 Status addRows(StepPlan& step, const Rows& rows);
 
-// For texts of kernels: WORK_ITEMS (of a group), ROW (the number of the group's row), LANE (that of
-// the item in its group) and FOLD(TYPE, NAME, EXPRESSION), a function NAME(value, room) whose
-// result is that of EXPRESSION over all items' values, two at a time as a and b. `local_memory` is
-// the kernel's LOCAL_MEMORY(TYPE).
+// For texts of kernels: WORK_ITEMS (of a work-group), ROW (the number of the work-group's row),
+// LANE (that of the work-item in its work-group) and FOLD(TYPE, NAME, EXPRESSION), a function
+// NAME(value, local_memory) whose result is that of EXPRESSION over all work-items' values, two at
+// a time as a and b. `local_memory` is the kernel's LOCAL_MEMORY(TYPE).
 inline constexpr std::string_view kRowsText = R"(
 #define ROW (int)(get_global_id(0) / WORK_ITEMS)
 #define LANE (int)get_local_id(0)

@@ -55,8 +55,8 @@ __kernel __attribute__((reqd_work_group_size(CHECK_WORK_ITEMS, 1, 1))) void chec
 )",
                                         .local = {kCheckWorkItems, 1, 1}};
 
-// An element of x for each item, which goes where so many of its row come before it: larger ones,
-// NaN first, and of equals the later ones. Those that have k before them go nowhere.
+// An element of x for each work-item, which goes where so many of its row come before it: larger
+// ones, NaN first, and of equals the later ones. Those that have k before them go nowhere.
 constexpr KernelFamily kTopK = {.kernel = "rank_elements",
                                 .text = R"(
 #ifdef FLOATS

@@ -15,7 +15,7 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// A unit of an element of the batch for each item.
+// A unit of an element of the batch for each work-item.
 constexpr KernelFamily kMemories = {.kernel = "remember",
                                     .text = R"(
 __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void remember(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How rows of both factors of a tile get to local memory, round by round.
+// Loads of both operands of a tile to local memory, stage by stage: implicit im2col for x.
 
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace halyard::engine::gpu {
 
-// A tile has TM rows of x, one for each of its pixels, and TN of the weights. A round brings ROW
-// words of each; an item brings the same place of every ROWS_APART-th row. With ASYNC_COPY they go
-// from global to local memory without an item's holding them, several rounds ahead; else they wait
-// in the item. `Rows` is what an item knows of its rows, and where the next round finds them.
+// A tile has TM rows of x, one for each of its positions, and TN rows of the weights. A stage has
+// ROW words of each; a work-item brings the same place of every ROWS_APART-th row. With ASYNC_COPY
+// rows go from global to local memory asynchronously, several stages ahead; else they wait in
+// registers. `Rows` is where the work-item's rows of the next stage are.
 inline constexpr std::string_view kTileRowsText = R"(
 #define STEP (ROW * PACK)
 #define ROW_WORDS (ROW + 4)
@@ -20,7 +20,7 @@ inline constexpr std::string_view kTileRowsText = R"(
 #define X_EACH ((TM + ROWS_APART - 1) / ROWS_APART)
 #define W_EACH ((TN + ROWS_APART - 1) / ROWS_APART)
 #define TILE_WORDS ((TM + TN) * ROW_WORDS)
-// Whether this item brings row `row` of so many.
+// Whether this work-item brings row `row` of so many.
 #define BRINGS(row, rows) ((rows) % ROWS_APART == 0 || (row) < (rows))
 
 typedef struct {
@@ -42,9 +42,9 @@ typedef struct {
     int products;  // elements that a row has in all
     int w_start;
     int w_rows;
-    int k;    // number of the element at which the item's next vectors begin
+    int k;    // number of the element at which the work-item's next vectors begin
     int end;  // what is behind is zero
-    int row;  // first of the item's
+    int row;  // first of the work-item's
 } Rows;
 
 // A vector on its way: what is at number `at`, or a vector of words `otherwise`.
@@ -73,7 +73,7 @@ typedef struct {
     }
 #endif
 
-// Where the item's part of a row begins, `k` elements behind its first.
+// Where the work-item's part of a row begins, `k` elements behind its first.
 void start_rows(Rows* const rows, const int k, const int end) {
     rows->k = k;
     rows->end = end;
@@ -152,7 +152,8 @@ UNROLL
 void move_rows(Rows* const rows) {
     rows->k += STEP;
 #ifndef POINTWISE
-    for (rows->element += STEP; rows->element >= rows->padded_part; rows->element -= rows->padded_part) {
+    for (rows->element += STEP; rows->element >= rows->padded_part;
+         rows->element -= rows->padded_part) {
         ++rows->right;
         if (rows->right == rows->across) {
             rows->right = 0;

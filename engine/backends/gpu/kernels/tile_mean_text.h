@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a tile that has all pixels of a picture: the mean of each channel.
+// The mean of each channel of a tile that holds a feature map.
 
 #pragma once
 
@@ -9,9 +9,9 @@
 namespace halyard::engine::gpu {
 
 // Behind kMeanText and kTileSumsText. With POOLED STORE_MEANS(values) stores for each channel the
-// mean of an item's values and of those that others of the group have of it: of what they would be
-// if they were stored, always in the same order. All items of the group have to be at it together;
-// nobody reads what is in `local_memory` any more.
+// mean of a work-item's values and of those that others of the work-group have of it: of what they
+// would be if they were stored, always in the same order. All work-items of the work-group have to
+// be at it together; what `local_memory` held is read no more.
 inline constexpr std::string_view kTileMeansText = R"(
 #ifdef POOLED
 #define POOL_PARAMETERS , const MeanNumbers mean
@@ -35,25 +35,25 @@ float stored_half(const float value) {
 #define STORED_S8(v) (v)
 #define STORED(T, v) PASTE(STORED_, T)(v)
 
-#define STORE_MEANS(values)                                       \
-    TOTAL total = 0;                                              \
+#define STORE_MEANS(values)                                            \
+    TOTAL total = 0;                                                   \
     UNROLL for (int i = 0; i < TM * TN / WORK_ITEMS; ++i) {            \
-        if (POSITION(lane / TN + i * (WORK_ITEMS / TN)) >= 0) {           \
-            total += STORED(R, values[i]);                        \
-        }                                                         \
-    }                                                             \
-    barrier(CLK_LOCAL_MEM_FENCE);                                 \
-    __local TOTAL* const totals = (__local TOTAL*)local_memory;           \
-    totals[lane] = total;                                         \
-    barrier(CLK_LOCAL_MEM_FENCE);                                 \
-    if (lane < TN && has_channel) {                               \
+        if (POSITION(lane / TN + i * (WORK_ITEMS / TN)) >= 0) {        \
+            total += STORED(R, values[i]);                             \
+        }                                                              \
+    }                                                                  \
+    barrier(CLK_LOCAL_MEM_FENCE);                                      \
+    __local TOTAL* const totals = (__local TOTAL*)local_memory;        \
+    totals[lane] = total;                                              \
+    barrier(CLK_LOCAL_MEM_FENCE);                                      \
+    if (lane < TN && has_channel) {                                    \
         UNROLL for (int other = 1; other < WORK_ITEMS / TN; ++other) { \
-            total += totals[other * TN + lane];                   \
-        }                                                         \
-        VALUE(R) value = MEAN(total, mean);                       \
-        const int at = tile * g.channels + channel;               \
-        EPILOGUE(value, at)                                         \
-        STORE(R, output, at, value);                              \
+            total += totals[other * TN + lane];                        \
+        }                                                              \
+        VALUE(R) value = MEAN(total, mean);                            \
+        const int at = tile * g.channels + channel;                    \
+        EPILOGUE(value, at)                                            \
+        STORE(R, output, at, value);                                   \
     }
 #else
 #define POOL_PARAMETERS

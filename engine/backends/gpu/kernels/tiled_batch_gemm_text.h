@@ -8,13 +8,13 @@
 
 namespace halyard::engine::gpu {
 
-// A group has TM rows by TN columns of a result. As in kTiledGemmText rows of a and columns of b,
-// ROW words of each at a time, lie in local memory while those of the next round are on their way,
-// and GROUP_SPLIT_K of the group's items take their own share of each round's products.
+// A work-group computes a tile of TM rows by TN columns of one result of the batch. A stage of the
+// pipeline has ROW words of each row of a and each column of b in local memory. GROUP_SPLIT_K is
+// split-K within the work-group.
 //
-// A factor comes vector by vector along the products of an element, or with ..._ACROSS element by
-// element, eight neighbours of what lies across these for every four of them: so a warp reads whole
-// sectors of memory, and writes to every bank of local memory once.
+// An operand comes vector by vector along K, or with ..._ACROSS element by element: eight
+// neighbours across K for every four along it. So a warp reads whole sectors of memory, and writes
+// to every bank of local memory once.
 inline constexpr std::string_view kTiledBatchGemmText = R"(
 #define STEP (ROW * PACK)
 #define ROW_WORDS (ROW + 4)
@@ -30,7 +30,8 @@ inline constexpr std::string_view kTiledBatchGemmText = R"(
 #define KEEP_ONE(row, k, bits) ((__local BITS(X)*)(row))[k] = (BITS(X))(bits)
 #endif
 
-// What an item brings of so many ROWS: its number i, at row MY_ROW and product MY_K of a round.
+// A work-item brings so many vectors or elements of ROWS: number i is at row MY_ROW and MY_K of a
+// stage.
 #define ROWS_VECTORS(ROWS) ((ROWS + ROWS_APART - 1) / ROWS_APART)
 #define ROWS_ACROSS(ROWS) (ROWS * STEP / WORK_ITEMS)
 #define PLACE_ACROSS(i) (lane / 32 + (i) * (WORK_ITEMS / 32))

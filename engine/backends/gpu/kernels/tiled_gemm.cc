@@ -144,7 +144,7 @@ Status addTiledPooledGemm(StepPlan& step, const Geometry& geometry, Activation a
 
 Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
                                 std::span<const FusedBranch> fusedBranches) {
-    // They take as long as groups of one product.
+    // They take as long as work-groups of one product.
     Geometry together = geometry;
     together.channels *= static_cast<int32_t>(fusedBranches.size());
     std::vector<GemmForm> forms = chooseGemm(gemmNeedsOf(step), together).legal;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of products tile by tile, through a group's own memory, with what comes behind them.
+// Tiled GEMM through local memory, of convolutions and fully connected layers, with its epilogue
+// and what is fused with it.
 
 #pragma once
 
@@ -15,22 +16,21 @@
 
 namespace halyard::engine::gpu {
 
-// Products of the step's first node. Those of one group of channels go with those of its own.
+// GEMM of the step's first node. Each group of a grouped convolution has a GEMM of its own.
 Status addTiledGemm(StepPlan& step, const Geometry& geometry, Activation activation);
 
-// Products of one x, of pixels alone, by the weights of each horizontally fused layer.
+// Horizontally fused fully connected layers: GEMM of one x by the weights of each.
 Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
                                 std::span<const FusedBranch> fusedBranches);
 
-// As addTiledGemm(), and a depthwise convolution of its results, node `which` of the step, whose
-// `window` slides over pixels that a group computes for itself, those at the edges as its
-// neighbours do.
+// addTiledGemm() fused with a depthwise convolution of its results, node `which` of the step. Each
+// work-group recomputes the positions at the edges of its tile that its neighbours compute as well.
 Status addTiledPointwiseDepthwise(StepPlan& step, const Geometry& geometry, Activation activation,
                                   size_t which, const Geometry& window,
                                   Activation depthwiseActivation);
 
-// The same, and the means over pictures of its results that node `which` of the step takes: each
-// group has all pixels of a picture.
+// addTiledGemm() fused with the mean of each feature map of its results, node `which` of the step:
+// a work-group has all positions of a feature map.
 Status addTiledPooledGemm(StepPlan& step, const Geometry& geometry, Activation activation,
                           size_t which);
 

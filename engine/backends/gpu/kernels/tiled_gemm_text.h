@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel of addTiledGemm() and its like, behind the texts of their family.
+// The kernel of addTiledGemm() and of what is fused with it, behind the texts of its family.
 
 #pragma once
 
@@ -8,20 +8,18 @@
 
 namespace halyard::engine::gpu {
 
-// A group has TM pixels by TN channels of the output, of which it multiplies a round's part of the
-// rows (kTileRowsText, which stands before) while those of the next are on their way. GROUP_SPLIT_K
-// of the group's items take their own share of each round's products, and their sums come together
-// in the end, so that many items have work where there are few pixels. What they have summed is
-// then put down in local memory, from where items take neighbours: so stores are whole lines, and
-// what follows is the same for each form of product.
+// A work-group computes a tile of TM rows (positions) by TN columns (channels) of the output. It
+// multiplies one stage of its operands (kTileRowsText) while the next stages are filled.
+// GROUP_SPLIT_K is split-K within the work-group: so many of its work-items have work where a tile
+// is small. Sums go to local memory at the end, from where neighbouring work-items take
+// neighbouring elements, so that stores are whole lines, and the epilogue is the same for each
+// form.
 //
-// With MATRIX products are the device's own, of 16 pixels by 8 channels by 8 words, for the 32
-// items of a warp together. With SPLIT_K groups share a tile where there are few: each has its part
-// of the rows, and the last that is done adds up, always in the same order, and finishes. With
-// POOLED a tile has the pixels of a picture, all of them, and the group stores means
-// (kTileMeansText).
+// MATRIX: the device's matrix unit multiplies (vendor/matrix_unit.h). SPLIT_K: work-groups share a
+// tile, each has its part of K, and the last of them adds up, always in the same order. POOLED: a
+// tile has all positions of a feature map, and the work-group stores means (kTileMeansText).
 inline constexpr std::string_view kTiledGemmText = R"(
-// Rounds that are on their way while one is at work.
+// Stages of the pipeline that are filled while one is multiplied.
 #ifdef ASYNC_COPY
 #define STAGES_AHEAD (PIPELINE_STAGES - 1)
 #else
@@ -29,8 +27,8 @@ inline constexpr std::string_view kTiledGemmText = R"(
 #endif
 
 #ifdef SPLIT_K
-// `count` groups share a tile, `length` elements of its rows each. What the last one of them finds
-// in the counter, which it leaves at none, tells that the others are done.
+// `count` work-groups share a tile, and each has `length` elements of K. The last of them finds in
+// the counter that the others are done, and leaves it at 0.
 typedef struct {
     int count;
     int length;
@@ -84,7 +82,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void tiled_gemm
     const int halo_x = tile_x * d.stride_w - d.left;
     const int halo_y = tile_y * d.stride_h - d.top;
 #endif
-// The pixel of the product that is number m of the tile, or -1.
+// The position of the output that is row m of the tile, or -1.
 #ifdef DEPTHWISE
     __local int positions[TM];
     if (lane < TM) {
@@ -104,7 +102,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void tiled_gemm
 #define POSITION(m) (tile * TM + (m) < g.positions ? tile * TM + (m) : -1)
 #endif
 
-    // What becomes of a sum is for an item always of the same channel.
+    // A work-item finishes sums of one channel alone.
     const int column = lane % TN;
     const bool has_channel = tile_channel + column < g.channels_per_group;
     const int channel =
@@ -128,7 +126,7 @@ UNROLL
     }
 #endif
 
-    // What this item brings: always the same place of a row.
+    // This work-item brings the same place of each of its rows.
     const int my_vector = lane % VECTORS;
     Rows rows;
     rows.row = lane / VECTORS;
@@ -175,7 +173,7 @@ UNROLL
     Vector next_w[W_EACH];
     SUMS_OF_ITEM
 #ifdef MATRIX
-    // Of the row of a matrix that this item tells the warp of.
+    // The address of the matrix row that this work-item tells the warp of.
     const LocalAddress x_address = LOCAL_ADDRESS(local_memory) +
                         ((m + lane % 16) * ROW_WORDS + group_split * 8 + lane % 32 / 16 * 4) * 4;
     const LocalAddress w_address = LOCAL_ADDRESS(local_memory) +
@@ -401,7 +399,7 @@ UNROLL
     }
 #endif
 #ifndef DEPTHWISE
-    // All are ready before the first is stored: what a stage reads may then come together.
+    // All are ready before the first is stored: what the epilogue reads may then come together.
     VALUE(R) values[TM * TN / WORK_ITEMS];
 #endif
 UNROLL
@@ -413,7 +411,8 @@ UNROLL
 #ifdef DEPTHWISE
         VALUE(X) value = FINISH_WITH(whole[i], multiplier);
         INNER_EPILOGUE(value, at)
-        values[row * SUM_ROW + column] = position >= 0 && has_channel ? value : window_numbers.x_zero;
+        values[row * SUM_ROW + column] =
+                position >= 0 && has_channel ? value : window_numbers.x_zero;
 #else
         VALUE(R) value = FINISH_WITH(whole[i], multiplier);
         EPILOGUE_OF_GEMM(value, at)

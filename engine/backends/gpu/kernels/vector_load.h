@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors: several neighbours of a row, fetched at once and kept as words, as products are made of
-// them.
+// VectorLoad: how elements along K are loaded: several neighbours at once, packed into words.
 
 #pragma once
 
@@ -14,7 +13,7 @@
 namespace halyard::engine::gpu {
 
 // How a row's elements become words. A word has an element of float32, two of float16 as the
-// device's own products of matrices read them, or four of 8 bits.
+// device's matrix unit reads them, or four of 8 bits.
 struct VectorLoad {
     int32_t elements = 1;  // of a vector: what a row's length is a multiple of
     int32_t pack = 1;      // elements of a word

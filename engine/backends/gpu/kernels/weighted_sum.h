@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the convolutions and FullyConnected share: how products are summed, and how a sum becomes an
-// element of the output. Inputs of the node: x, weights, bias.
+// Convolutions and FullyConnected share their geometry, their sums, and the requantisation of a sum
+// to an element of the output. Inputs of the node: x, weights, bias.
 
 #pragma once
 
@@ -41,8 +41,7 @@ WeightedSum weightedSumOf(StepPlan& step, Activation activation, size_t which = 
 // weights' zero point where their type says it: X, W, R, QUANTIZED and WEIGHT_ZERO.
 std::string storageDefines(const StepPlan& step);
 
-// Pictures that slide under a filter, or rows of a matrix as pictures of one pixel. A copy of the
-// kernels' struct.
+// Of a convolution, or of the rows of a GEMM as 1x1 feature maps. A copy of the kernels' struct.
 struct Geometry {
     int32_t height = 1;
     int32_t width = 1;
@@ -67,7 +66,7 @@ struct Geometry {
     int32_t groups() const { return channels / channelsPerGroup; }
     int64_t positionsOfFeatureMap() const { return int64_t{outputH} * outputW; }
     int64_t featureMaps() const { return positions / positionsOfFeatureMap(); }
-    // Whether each pixel of the output is made of the pixel of x at its place alone.
+    // Whether it is a GEMM: each position of the output reads the one of x at its place alone.
     bool isPointwise() const {
         return filterH == 1 && filterW == 1 && strideH == 1 && strideW == 1 && top == 0 &&
                left == 0 && height == outputH && width == outputW;

@@ -15,7 +15,7 @@ namespace {
 
 // Sets of shapes whose kernels stay bound.
 constexpr size_t kMostPlans = 4;
-// Groups along an axis but the first that every device takes.
+// Work-groups along an axis but the first that every device takes.
 constexpr size_t kMaxWorkGroups = 65535;
 // An operand's block is in the highest bits of its offset, as the prelude has it.
 constexpr int kBlockShift = 59;
@@ -91,7 +91,7 @@ Result<BoundKernels::BoundLaunch> BoundKernels::bindOne(const Launch& launch) co
     return bound;
 }
 
-// A launch that would take long goes in parts, along the axis that has the most groups.
+// A launch that would take long goes in parts, along the axis that has the most work-groups.
 std::vector<GpuQueue::Range> BoundKernels::rangesOf(const Launch& launch) const {
     const std::span<const size_t, 3> local(launch.program->family().local);
     std::array<size_t, 3> groups = {};

@@ -20,7 +20,7 @@
 
 namespace halyard::engine::gpu {
 
-// Numbers by which groups of a launch tell which of them is the last; 32 bits each.
+// Numbers by which work-groups of a launch tell which of them is the last; 32 bits each.
 inline constexpr size_t kCounters = 1024;
 
 // Bytes on the device that a kernel is handed: it gets the number of a block of its launch and the
@@ -59,8 +59,9 @@ struct Launch {
     std::string defines;
     std::shared_ptr<const Program> program;  // for as many blocks as the arguments may lie in
     std::vector<std::variant<Operand, ByValue>> arguments;
-    std::array<size_t, 3> workItems = {1, 1, 1};  // rounded up to whole groups when it is enqueued
-    uint64_t work = 0;                            // operations of all items together, roughly
+    std::array<size_t, 3> workItems = {1, 1,
+                                       1};  // rounded up to whole work-groups when it is enqueued
+    uint64_t work = 0;                      // operations of all work-items together, roughly
     size_t step = 0;
 
     Launch& with(const Operand& operand) {

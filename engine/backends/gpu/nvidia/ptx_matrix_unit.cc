@@ -43,7 +43,7 @@ uint dot4(const uint x, const uint w, const uint sum) {
 #define COMMIT_STAGE() asm volatile("cp.async.commit_group;" : : : "memory")
 #define WAIT_FOR_STAGES(but) asm volatile("cp.async.wait_group %0;" : : "n"(but) : "memory")
 
-// What this item has written to global memory is there for whoever sees what it writes next.
+// A reader of what this work-item writes next sees what it has written to global memory before.
 #define FENCE() asm volatile("membar.gl;" : : : "memory")
 #endif
 

@@ -10,7 +10,7 @@ namespace halyard::engine::gpu {
 namespace {
 
 constexpr size_t kMostLogBytes = 2000;
-// Of the one group of an attempt, and what it may write to.
+// Of the one work-group of an attempt, and what it may write to.
 constexpr size_t kAttemptWorkItems = 32;
 constexpr size_t kAttemptBytes = 4096;
 

@@ -19,8 +19,8 @@ std::string compilerOptions(const DeviceFacts& facts);
 
 // INTERNAL with the compiler's words where it does not build.
 Result<ProgramHandle> buildFromSource(const Device& device, const std::string& source);
-// Builds a program and runs one group of its only kernel, named `attempt`, whose parameter is a
-// buffer of 4096 bytes: the first number there.
+// Builds a program and runs one work-group of its only kernel, named `attempt`, whose parameter is
+// a buffer of 4096 bytes: the first number there.
 Result<int32_t> attemptSource(const Device& device, const std::string& source);
 // INTERNAL where the driver does not take it: it may be another driver's.
 Result<ProgramHandle> buildFromBinary(const Device& device, std::span<const uint8_t> binary);

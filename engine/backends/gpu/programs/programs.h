@@ -32,7 +32,7 @@ struct KernelFamily {
     bool usesMatrixUnit = false;  // the text of the device's comes before all others
     std::array<std::string_view, 10> shared = {};  // OpenCL C that other families have as well
     std::string_view text;                         // what follows it
-    size_t local[3] = {1, 1, 1};                   // items of a group, which the text requires
+    size_t local[3] = {1, 1, 1};  // work-items of a work-group, which the text requires
 };
 
 // One kernel of a family, built. Immutable.
@@ -78,9 +78,9 @@ class Programs {
                                                const Blobs& blobs);
 
     // The number that a kernel writes whose only parameter is where to, with room for more (kernels
-    // that are tried need some memory), and which one group of items runs, in the compiler's
-    // process; -1 where it does not build, does not run, or where there is no such process. Kept in
-    // `blobs`, as programs are.
+    // that are tried need some memory), and which one work-group of work-items runs, in the
+    // compiler's process; -1 where it does not build, does not run, or where there is no such
+    // process. Kept in `blobs`, as programs are.
     int32_t attempt(const KernelFamily& family, const std::string& defines, const Blobs& blobs);
 
   private:

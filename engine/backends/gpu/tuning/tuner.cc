@@ -104,7 +104,7 @@ Result<std::optional<size_t>> Tuner::measure(const StepPlan::Environment& enviro
         }
     }
     if (!best.has_value()) {
-        // Short of room for what is measured, there may be enough for what runs.
+        // Memory may be short for what is measured, and enough for what runs.
         const Status& first = times.front().status();
         return first.code() == StatusCode::RESOURCE_EXHAUSTED
                        ? Result<std::optional<size_t>>(std::nullopt)

@@ -49,7 +49,7 @@ class Tuner final : public VariantChooser {
     bool forgives(const Variant& variant, const Status& failure) const override;
 
   private:
-    // Nothing where there is no room to measure.
+    // Nothing where memory is too short to measure.
     Result<std::optional<size_t>> measure(const StepPlan::Environment& environment, size_t step,
                                           const std::string& key,
                                           std::span<const Variant> variants) const;

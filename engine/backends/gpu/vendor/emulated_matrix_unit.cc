@@ -12,9 +12,9 @@ constexpr std::string_view kText = R"(
 #endif
 
 #ifdef ASYNC_COPY
-#define COPY_ASYNC(to, from, is_there, otherwise)                                                       \
-    for (int w = 0; w < VECTOR_WORDS; ++w) {                                                      \
-        ((__local uint*)(to))[w] = (is_there) ? ((const __global uint*)(from))[w] : (otherwise);  \
+#define COPY_ASYNC(to, from, is_there, otherwise)                                                \
+    for (int w = 0; w < VECTOR_WORDS; ++w) {                                                     \
+        ((__local uint*)(to))[w] = (is_there) ? ((const __global uint*)(from))[w] : (otherwise); \
     }
 #define COMMIT_STAGE()
 #define WAIT_FOR_STAGES(but)
@@ -22,7 +22,7 @@ constexpr std::string_view kText = R"(
 #endif
 
 #ifdef MATRIX
-#define EXCHANGE                        \
+#define EXCHANGE                          \
     __local uint words_of[6][WORK_ITEMS]; \
     __local size_t rows_of[WORK_ITEMS]
 #if PACK == 2
@@ -36,23 +36,23 @@ float word_sum(const float sum, const uint x, const uint w) {
 #endif
 #define MY_LANE (int)get_local_id(0)
 #define WORD_OF(register, row, k) words_of[register][MY_LANE / 32 * 32 + (row) * 4 + (k) % 4]
-#define MATRIX_MULTIPLY(sum, x0, x1, x2, x3, w0, w1)                                      \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                         \
-    words_of[0][MY_LANE] = x0;                                                            \
-    words_of[1][MY_LANE] = x1;                                                            \
-    words_of[2][MY_LANE] = x2;                                                            \
-    words_of[3][MY_LANE] = x3;                                                            \
-    words_of[4][MY_LANE] = w0;                                                            \
-    words_of[5][MY_LANE] = w1;                                                            \
-    barrier(CLK_LOCAL_MEM_FENCE);                                                         \
-    for (int c = 0; c < 4; ++c) {                                                         \
-        for (int k = 0; k < 8; ++k) {                                                     \
-            sum[c] = word_sum(sum[c], WORD_OF(c / 2 + k / 4 * 2, MY_LANE % 32 / 4, k),    \
-                              WORD_OF(4 + k / 4, MY_LANE % 4 * 2 + c % 2, k));            \
-        }                                                                                 \
+#define MATRIX_MULTIPLY(sum, x0, x1, x2, x3, w0, w1)                                   \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                      \
+    words_of[0][MY_LANE] = x0;                                                         \
+    words_of[1][MY_LANE] = x1;                                                         \
+    words_of[2][MY_LANE] = x2;                                                         \
+    words_of[3][MY_LANE] = x3;                                                         \
+    words_of[4][MY_LANE] = w0;                                                         \
+    words_of[5][MY_LANE] = w1;                                                         \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                      \
+    for (int c = 0; c < 4; ++c) {                                                      \
+        for (int k = 0; k < 8; ++k) {                                                  \
+            sum[c] = word_sum(sum[c], WORD_OF(c / 2 + k / 4 * 2, MY_LANE % 32 / 4, k), \
+                              WORD_OF(4 + k / 4, MY_LANE % 4 * 2 + c % 2, k));         \
+        }                                                                              \
     }
-#define LOADED(which)                                                                     \
-    ((const __local uint*)rows_of[MY_LANE / 32 * 32 + (which) * 8 + MY_LANE % 32 / 4])    \
+#define LOADED(which)                                                                  \
+    ((const __local uint*)rows_of[MY_LANE / 32 * 32 + (which) * 8 + MY_LANE % 32 / 4]) \
             [MY_LANE % 4]
 #define LOAD_TWO(a, b, from)      \
     barrier(CLK_LOCAL_MEM_FENCE); \

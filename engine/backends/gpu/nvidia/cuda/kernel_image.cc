@@ -84,12 +84,12 @@ Result<std::string> portRegister(std::string_view line, std::string_view kernel)
     constexpr std::array<std::string_view, 3> kAxes = {"x", "y", "z"};
     const uint32_t axis = *number % 3;
     switch (*number / 3) {
-        case 0:  // where the groups of a part begin: a launch has all of its groups
+        case 0:  // where the work-groups of a part begin: a launch has all of its work-groups
             return "\tmov.u32 \t" + result + ", 0;";
-        case 1:  // where the items begin
+        case 1:  // where the work-items begin
             return "\tld.param.u32 \t" + result + ", [" + std::string(kernel) +
                    std::string(kLastParameter) + "+" + std::to_string(axis * 4) + "];";
-        case 2:  // how many groups there are
+        case 2:  // how many work-groups there are
             return "\tmov.u32 \t" + result + ", %nctaid." + std::string(kAxes[axis]) + ";";
         default:
             return unportable(line);

@@ -2,8 +2,8 @@
 //
 // What GpuAcc keeps of a program for CUDA's driver: machine code, and what each kernel takes, as
 // the code says of a parameter only how large it is. The kernels come from NVIDIA's OpenCL
-// compiler as PTX, which differs from CUDA's in what it has of a launch: where the items of a part
-// of a range begin. They get that as a last parameter.
+// compiler as PTX, which differs from CUDA's in what it has of a launch: where the work-items of a
+// part of a range begin. They get that as a last parameter.
 
 #pragma once
 
@@ -31,7 +31,7 @@ struct KernelSignature {
     bool operator==(const KernelSignature&) const = default;
 };
 
-// Of the last parameter: where the items begin, along each axis.
+// Of the last parameter: where the work-items begin, along each axis.
 struct RangeBegin {
     uint32_t at[3] = {0, 0, 0};
 };
