@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "engine/backends/cpu/fusion.h"
-#include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/plan/node_by_node.h"
 
@@ -36,7 +36,7 @@ class CpuAcc : public Backend {
 #define HALYARD_TUNED_KERNEL(Descriptor) \
     case NodeKind::Descriptor:           \
         return cpu::supports(*std::get_if<Descriptor>(&node.descriptor), graph, node);
-#include "engine/backends/cpu/kernels.inc"
+#include "engine/backends/cpu/kernels/kernels.inc"
 #undef HALYARD_TUNED_KERNEL
             default:
                 return unsupported("has no tuned kernel for " + std::string(toString(node.kind())));
@@ -60,7 +60,7 @@ class CpuAcc : public Backend {
 #define HALYARD_TUNED_KERNEL(Descriptor) \
     case NodeKind::Descriptor:           \
         return cpu::compile(*std::get_if<Descriptor>(&node.descriptor), arguments, set);
-#include "engine/backends/cpu/kernels.inc"
+#include "engine/backends/cpu/kernels/kernels.inc"
 #undef HALYARD_TUNED_KERNEL
             default:
                 return internalError("there is no tuned kernel for " +

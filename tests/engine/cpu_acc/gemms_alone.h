@@ -13,7 +13,7 @@
 #include "engine/backends/cpu/fusion.h"
 #include "engine/backends/cpu/gemm/conv_gemm.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
-#include "engine/backends/cpu/gemm/epilogue.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/node_by_node.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/cpu/memory_parts.h"
+#include "engine/backends/cpu/kernels/memory_parts.h"
 
 #include <gtest/gtest.h>
 

@@ -265,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, TunedPace, testing::ValuesIn(cases()),
 TEST(TunedPace, IsTriedOnEveryKindOfNode) {
     const std::set<std::string_view> kernels = {
 #define HALYARD_TUNED_KERNEL(Descriptor) #Descriptor,
-#include "engine/backends/cpu/kernels.inc"
+#include "engine/backends/cpu/kernels/kernels.inc"
 #undef HALYARD_TUNED_KERNEL
     };
     EXPECT_EQ(kindsOf(cases()), kernels);

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/backends/cpu/data_movement/strided_copy.h"
 #include "engine/backends/cpu/elementwise/byte_lookup.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
+#include "engine/backends/cpu/kernels/strided_copy.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/requantize.h"
 

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "engine/backends/cpu/data_movement/filling.h"
-#include "engine/backends/cpu/data_movement/strided_copy.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
+#include "engine/backends/cpu/kernels/strided_copy.h"
 #include "engine/graph/control_input.h"
 #include "engine/numerics/index_walk.h"
 

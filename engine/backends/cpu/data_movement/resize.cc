@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "engine/backends/cpu/elementwise/element_forms.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/numerics/interpolation.h"
 #include "engine/numerics/resized_axis.h"
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "engine/backends/cpu/data_movement/filling.h"
-#include "engine/backends/cpu/data_movement/strided_copy.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
+#include "engine/backends/cpu/kernels/strided_copy.h"
 #include "engine/graph/control_input.h"
 #include "engine/numerics/index_walk.h"
 

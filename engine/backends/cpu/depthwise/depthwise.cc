@@ -7,7 +7,7 @@
 
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/kernels.h"
+#include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/elements.h"
 

@@ -10,7 +10,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/depthwise_patches.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/backends/cpu/kernels/unit_kernel.h"
 #include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"

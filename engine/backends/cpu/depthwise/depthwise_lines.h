@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
-#include "engine/backends/cpu/gemm/epilogue.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/backends/cpu/kernels/unit_kernel.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 

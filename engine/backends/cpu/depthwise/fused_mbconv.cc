@@ -12,8 +12,8 @@
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/panel_columns.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/memory_parts.h"
-#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/backends/cpu/kernels/memory_parts.h"
+#include "engine/backends/cpu/kernels/unit_kernel.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
 

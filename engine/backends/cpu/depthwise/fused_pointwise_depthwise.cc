@@ -5,9 +5,9 @@
 #include <variant>
 
 #include "engine/backends/cpu/depthwise/fused_feature_map.h"
-#include "engine/backends/cpu/elementwise/byte_types.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/kernels/byte_types.h"
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::cpu {

@@ -9,11 +9,11 @@
 #include "engine/backends/cpu/vectors/exponential-inl.h"
 #include "engine/backends/cpu/vectors/lanes-inl.h"
 
-#include "engine/backends/cpu/chunks.h"
 #include "engine/backends/cpu/elementwise/byte_lookup.h"
-#include "engine/backends/cpu/gemm/epilogue.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/chunks.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/numerics/byte_tables.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_ACTIVATIONS_CC_

@@ -13,9 +13,9 @@
 #include <optional>
 
 #include "engine/backends/cpu/elementwise/element_forms.h"
-#include "engine/backends/cpu/gemm/epilogue.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/scaled_sum.h"
 

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <numeric>
 
-#include "engine/backends/cpu/chunks.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/chunks.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -8,10 +8,10 @@
 // Read for each instruction set.
 #include "engine/backends/cpu/elementwise/broadcast-inl.h"
 
-#include "engine/backends/cpu/chunks.h"
 #include "engine/backends/cpu/elementwise/element_forms.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/chunks.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_COMPARISON_CC_
 #define HALYARD_ENGINE_BACKENDS_CPU_COMPARISON_CC_

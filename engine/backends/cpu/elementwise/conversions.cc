@@ -10,10 +10,10 @@
 
 #include <limits>
 
-#include "engine/backends/cpu/chunks.h"
-#include "engine/backends/cpu/data_movement/strided_copy.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/chunks.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
+#include "engine/backends/cpu/kernels/strided_copy.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_CONVERSIONS_CC_
 #define HALYARD_ENGINE_BACKENDS_CPU_CONVERSIONS_CC_

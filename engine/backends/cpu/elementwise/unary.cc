@@ -11,11 +11,11 @@
 
 #include <cmath>
 
-#include "engine/backends/cpu/chunks.h"
 #include "engine/backends/cpu/elementwise/byte_lookup.h"
 #include "engine/backends/cpu/elementwise/element_forms.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/chunks.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_UNARY_CC_
 #define HALYARD_ENGINE_BACKENDS_CPU_UNARY_CC_

@@ -4,11 +4,11 @@
 // test makes up: for sources that targets.h compiles once for each instruction set.
 
 // Read again for each instruction set.
-#if defined(HALYARD_ENGINE_BACKENDS_CPU_TILE_MATMUL_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef HALYARD_ENGINE_BACKENDS_CPU_TILE_MATMUL_INL_H_
-#undef HALYARD_ENGINE_BACKENDS_CPU_TILE_MATMUL_INL_H_
+#if defined(HALYARD_ENGINE_BACKENDS_CPU_AMX_INT8_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HALYARD_ENGINE_BACKENDS_CPU_AMX_INT8_GEMM_INL_H_
+#undef HALYARD_ENGINE_BACKENDS_CPU_AMX_INT8_GEMM_INL_H_
 #else
-#define HALYARD_ENGINE_BACKENDS_CPU_TILE_MATMUL_INL_H_
+#define HALYARD_ENGINE_BACKENDS_CPU_AMX_INT8_GEMM_INL_H_
 #endif
 
 #include <algorithm>

@@ -12,11 +12,11 @@
 
 #include "engine/backends/cpu/gemm/batch_matmul.h"
 
-#include "engine/backends/cpu/data_movement/strided_copy.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/memory_parts.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/memory_parts.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
+#include "engine/backends/cpu/kernels/strided_copy.h"
 #include "engine/base/half.h"
 
 namespace halyard::engine::cpu {

@@ -13,7 +13,7 @@
 #include "engine/backends/cpu/gemm/bfloat_weights.h"
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/backends/cpu/kernels/unit_kernel.h"
 #include "engine/numerics/activation_range.h"
 
 namespace halyard::engine::cpu {

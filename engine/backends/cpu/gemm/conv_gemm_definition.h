@@ -12,8 +12,8 @@
 
 #include "engine/backends/cpu/gemm/conv_gemm.h"
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
-#include "engine/backends/cpu/gemm/epilogue.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/fields.h"
 #include "engine/base/status.h"

@@ -21,8 +21,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/backends/cpu/gemm/epilogue.h"
 #include "engine/backends/cpu/gemm/gemm_tiling.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/graph/tensor.h"

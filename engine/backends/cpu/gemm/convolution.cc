@@ -5,8 +5,8 @@
 #include "engine/backends/cpu/gemm/conv_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/gemm/winograd.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/reference/kernels.h"
 
 namespace halyard::engine::cpu {

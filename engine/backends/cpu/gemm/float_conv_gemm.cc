@@ -15,7 +15,7 @@
 #include "engine/backends/cpu/gemm/panel_columns.h"
 #include "engine/backends/cpu/gemm/weight_prefetch.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/backends/cpu/kernels/unit_kernel.h"
 #include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"

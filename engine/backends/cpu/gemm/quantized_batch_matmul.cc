@@ -10,9 +10,9 @@
 #include "engine/backends/cpu/gemm/batch_matmul.h"
 #include "engine/backends/cpu/gemm/quantized_columns.h"
 #include "engine/backends/cpu/gemm/row_gemm.h"
-#include "engine/backends/cpu/memory_parts.h"
-#include "engine/backends/cpu/plain_kernel.h"
-#include "engine/backends/cpu/recurrent/fixed_requantize.h"
+#include "engine/backends/cpu/kernels/memory_parts.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
+#include "engine/backends/cpu/vectors/fixed_requantize.h"
 #include "engine/numerics/fixed_requantize.h"
 
 namespace halyard::engine::cpu {

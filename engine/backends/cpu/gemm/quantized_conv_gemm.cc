@@ -9,7 +9,7 @@
 #include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/quantized_weights.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/unit_kernel.h"
+#include "engine/backends/cpu/kernels/unit_kernel.h"
 
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"

@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
-#include "engine/backends/cpu/gemm/epilogue.h"
 #include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::engine::cpu {

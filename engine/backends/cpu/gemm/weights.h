@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/backends/cpu/elementwise/byte_types.h"
+#include "engine/backends/cpu/kernels/byte_types.h"
 #include "engine/base/fields.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"

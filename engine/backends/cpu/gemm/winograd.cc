@@ -9,11 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "engine/backends/cpu/gemm/epilogue.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/gemm/winograd_cut.h"
 #include "engine/backends/cpu/gemm/winograd_tiles.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/base/checked_math.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"

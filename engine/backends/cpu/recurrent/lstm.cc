@@ -12,9 +12,9 @@
 
 #include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/gemm/row_gemm.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/memory_parts.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/memory_parts.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/backends/cpu/recurrent/lstm_cell.h"
 #include "engine/backends/cpu/recurrent/lstm_definition.h"
 #include "engine/graph/lstm_gates.h"

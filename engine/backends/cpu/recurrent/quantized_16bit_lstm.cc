@@ -9,9 +9,9 @@
 
 #include "engine/backends/cpu/gemm/quantized_columns.h"
 #include "engine/backends/cpu/gemm/row_gemm.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/memory_parts.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/memory_parts.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/backends/cpu/recurrent/quantized_lstm_cell.h"
 
 namespace halyard::engine::cpu {

@@ -9,8 +9,8 @@
 // Read for each instruction set.
 #include "engine/backends/cpu/vectors/lanes-inl.h"
 
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/reference/kernels.h"
 

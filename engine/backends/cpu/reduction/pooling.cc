@@ -13,10 +13,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/backends/cpu/elementwise/byte_types.h"
 #include "engine/backends/cpu/elementwise/element_forms.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/byte_types.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/quantized_mean.h"

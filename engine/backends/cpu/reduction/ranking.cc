@@ -11,8 +11,8 @@
 #include <algorithm>
 
 #include "engine/backends/cpu/elementwise/element_forms.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/graph/shape_inference.h"
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_RANKING_CC_

@@ -15,10 +15,10 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/backends/cpu/elementwise/byte_types.h"
 #include "engine/backends/cpu/elementwise/element_forms.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/byte_types.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/backends/cpu/reduction/reduced_shape.h"
 #include "engine/graph/control_input.h"
 #include "engine/numerics/quantized_mean.h"

@@ -20,8 +20,8 @@
 #include <utility>
 
 #include "engine/backends/cpu/elementwise/byte_lookup.h"
-#include "engine/backends/cpu/kernels.h"
-#include "engine/backends/cpu/plain_kernel.h"
+#include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/byte_tables.h"
 #include "engine/reference/kernels.h"

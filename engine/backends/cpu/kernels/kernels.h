@@ -21,7 +21,7 @@ namespace halyard::engine::cpu {
     Status supports(const Descriptor& node, const Graph& graph, const Node& whole); \
     Result<std::unique_ptr<const StepKernel>> compile(                              \
             const Descriptor& node, const KernelArguments& arguments, InstructionSet set);
-#include "engine/backends/cpu/kernels.inc"
+#include "engine/backends/cpu/kernels/kernels.inc"
 #undef HALYARD_TUNED_KERNEL
 
 }  // namespace halyard::engine::cpu

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/backends/cpu/recurrent/fixed_requantize.cc"
+#define HWY_TARGET_INCLUDE "engine/backends/cpu/vectors/fixed_requantize.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 // Read for each instruction set.
 #include "engine/backends/cpu/vectors/fixed_point-inl.h"
 
-#include "engine/backends/cpu/recurrent/fixed_requantize.h"
+#include "engine/backends/cpu/vectors/fixed_requantize.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {

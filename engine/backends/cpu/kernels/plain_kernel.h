@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/backends/cpu/elementwise/byte_types.h"
+#include "engine/backends/cpu/kernels/byte_types.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/graph/graph.h"
 #include "engine/numerics/elements.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/cpu/gemm/epilogue.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
 
 #include <algorithm>
 #include <utility>

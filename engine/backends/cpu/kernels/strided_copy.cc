@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/backends/cpu/data_movement/strided_copy.cc"
+#define HWY_TARGET_INCLUDE "engine/backends/cpu/kernels/strided_copy.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
-#include "engine/backends/cpu/data_movement/strided_copy.h"
+#include "engine/backends/cpu/kernels/strided_copy.h"
 
 #include <algorithm>
 #include <cstring>

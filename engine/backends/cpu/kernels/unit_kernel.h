@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/backends/cpu/memory_parts.h"
+#include "engine/backends/cpu/kernels/memory_parts.h"
 #include "engine/base/status.h"
 #include "engine/numerics/elements.h"
 #include "engine/plan/step_kernel.h"
