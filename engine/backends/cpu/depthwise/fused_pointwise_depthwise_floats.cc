@@ -8,6 +8,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/fused_pointwise_depthwise.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
+#include "engine/backends/cpu/gemm/float_conv_gemm.h"
 #include "engine/backends/cpu/gemm/weight_prefetch.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/numerics/elements.h"

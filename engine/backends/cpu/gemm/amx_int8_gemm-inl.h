@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product of amx_int8_gemm.h for any unit that multiplies tiles, the processor's or one that a
+// The product of amx_int8_block.h for any unit that multiplies tiles, the processor's or one that a
 // test makes up: for sources that targets.h compiles once for each instruction set.
 
 // Read again for each instruction set.
@@ -19,7 +19,7 @@
 
 #include <hwy/highway.h>
 
-#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
+#include "engine/backends/cpu/gemm/amx_int8_block.h"
 #include "engine/backends/cpu/gemm/tile_bytes-inl.h"
 #include "engine/backends/cpu/gemm/tile_places.h"
 #include "engine/backends/cpu/gemm/tile_rows-inl.h"

@@ -110,7 +110,7 @@ class ShapedBf16SplitConvGemm final : public UnitKernel {
     size_t mTiles = 0;
 };
 
-// The panels of bf16_split_gemm.h.
+// The panels of bf16_split_block.h.
 struct PackedBf16SplitConvGemm {
     ConvGemmFilter filter;  // without gaps
     int32_t parts = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product of bf16_split_gemm.h for any unit that multiplies tiles, the processor's or one that
+// The product of bf16_split_block.h for any unit that multiplies tiles, the processor's or one that
 // a test makes up: for sources that targets.h compiles once for each instruction set.
 //
 // Tiles: eight registers of 16 rows of 64 bytes each, which are those of the thread between
@@ -22,7 +22,7 @@
 
 #include <hwy/highway.h>
 
-#include "engine/backends/cpu/gemm/bf16_split_gemm.h"
+#include "engine/backends/cpu/gemm/bf16_split_block.h"
 #include "engine/backends/cpu/gemm/hi_lo_rows-inl.h"
 #include "engine/backends/cpu/vectors/bounds-inl.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"

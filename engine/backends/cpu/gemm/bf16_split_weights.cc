@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "engine/backends/cpu/gemm/bf16_split_gemm.h"
+#include "engine/backends/cpu/gemm/bf16_split_block.h"
 #include "engine/backends/cpu/gemm/bf16_split_weights.h"
 #include "engine/backends/cpu/gemm/panel_columns.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights in the parts that bf16_split_gemm.h says.
+// Weights in the parts that bf16_split_block.h says.
 
 #pragma once
 

@@ -8,78 +8,12 @@
 #include "engine/backends/cpu/gemm/amx_conv_gemm.h"
 #include "engine/backends/cpu/gemm/bf16_split_conv_gemm.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
+#include "engine/backends/cpu/gemm/float_conv_gemm.h"
+#include "engine/backends/cpu/gemm/quantized_conv_gemm.h"
 #include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/graph/shape_inference.h"
 
 namespace halyard::engine::cpu {
-
-Result<GemmShape> ConvGemmDefinition::shapeFor(const Shape& x, const Shape& output) const {
-    GemmShape shape;
-    shape.outputC = filter.channels;
-    shape.groups = filter.groups;
-    if (!window.has_value()) {
-        shape.inputC = filter.depth();
-        shape.inputW = shape.outputW = output[0];
-        return shape;
-    }
-    HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
-                             resolveWindow(*window, x[1], x[2], static_cast<int32_t>(filterH),
-                                           static_cast<int32_t>(filterW)));
-    shape.batches = x[0];
-    shape.inputH = x[1];
-    shape.inputW = x[2];
-    shape.inputC = x[3];
-    shape.outputH = output[1];
-    shape.outputW = output[2];
-    shape.filterH = filterH;
-    shape.filterW = filterW;
-    shape.strideH = window->strideH;
-    shape.strideW = window->strideW;
-    shape.dilationH = window->dilationH;
-    shape.dilationW = window->dilationW;
-    shape.top = resolved.top;
-    shape.left = resolved.left;
-    return shape;
-}
-
-ConvGemmFilter filterOf(const ConvGemmNode& node, const Shape& weights, int64_t multiple) {
-    ConvGemmFilter filter{.channels = weights[0], .groups = node.groups};
-    if (node.window == nullptr) {
-        filter.runLength = weights[1];
-    } else {
-        // As ConvGemmPlan merges neighbouring taps.
-        const bool merged = node.groups == 1 && node.window->dilationW == 1;
-        filter.runs = merged ? weights[1] : int64_t{weights[1]} * weights[2];
-        filter.runLength = merged ? int64_t{weights[2]} * weights[3] : weights[3];
-    }
-    filter.paddedRun = (filter.runLength + multiple - 1) / multiple * multiple;
-    return filter;
-}
-
-ConvGemmDefinition convGemmDefinition(const ConvGemmNode& node, const KernelArguments& arguments,
-                                      int64_t multiple) {
-    const Shape& weights = typeOf(arguments, arguments.node.inputs[1]).shape;
-    ConvGemmDefinition definition;
-    definition.activation = node.activation;
-    definition.filter = filterOf(node, weights, multiple);
-    definition.threads = arguments.threads;
-    if (node.window != nullptr) {
-        definition.window = *node.window;
-        definition.filterH = weights[1];
-        definition.filterW = weights[2];
-    }
-    return definition;
-}
-
-bool isPointwise(const Conv2d& node, const Shape& weights) {
-    const Window2d& window = node.window;
-    const bool pads =
-            window.padding == PaddingScheme::EXPLICIT &&
-            (window.top != 0 || window.bottom != 0 || window.left != 0 || window.right != 0);
-    return node.groups == 1 && weights[1] == 1 && weights[2] == 1 && window.strideH == 1 &&
-           window.strideW == 1 && !pads;
-}
 
 Result<std::unique_ptr<const StepKernel>> compileConvGemm(const ConvGemmNode& node,
                                                           const KernelArguments& arguments,

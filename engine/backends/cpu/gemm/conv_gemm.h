@@ -5,24 +5,14 @@
 
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
+#include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
-#include "engine/graph/nodes.h"
-#include "engine/graph/tensor.h"
 #include "engine/plan/step_kernel.h"
 
 namespace halyard::engine::cpu {
-
-// What distinguishes the nodes. Inputs: x, weights [channels][depth], bias [channels].
-struct ConvGemmNode {
-    // Null: x is seen as [batch, K], and each batch has one window, which is all of it.
-    const Window2d* window = nullptr;
-    int64_t groups = 1;
-    Activation activation = Activation::NONE;
-};
 
 Result<std::unique_ptr<const StepKernel>> compileConvGemm(const ConvGemmNode& node,
                                                           const KernelArguments& arguments,

@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 
-#include "engine/backends/cpu/gemm/conv_gemm.h"
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
@@ -21,6 +20,14 @@
 #include "engine/graph/tensor.h"
 
 namespace halyard::engine::cpu {
+
+// What distinguishes the nodes. Inputs: x, weights [channels][depth], bias [channels].
+struct ConvGemmNode {
+    // Null: x is seen as [batch, K], and each batch has one window, which is all of it.
+    const Window2d* window = nullptr;
+    int64_t groups = 1;
+    Activation activation = Activation::NONE;
+};
 
 // The weights as the graph has them: [channel][line of the filter][taps and depth].
 struct ConvGemmFilter {
@@ -102,17 +109,5 @@ inline KernelArguments argumentsOf(const KernelArguments& step, const Node& node
 // `multiple`.
 ConvGemmDefinition convGemmDefinition(const ConvGemmNode& node, const KernelArguments& arguments,
                                       int64_t multiple);
-
-// Packs inputs 1 and 2 of a node of floats or halves.
-Result<PackedConstant> packFloatConvGemm(InstructionSet set, const ConvGemmFilter& filter,
-                                         const KernelArguments& arguments);
-
-// For floats, and for 8 bits. The constants are inputs 1 and 2 of the node.
-Result<std::unique_ptr<const StepKernel>> compileFloatConvGemm(ConvGemmDefinition definition,
-                                                               const KernelArguments& arguments,
-                                                               InstructionSet set);
-Result<std::unique_ptr<const StepKernel>> compileQuantizedConvGemm(ConvGemmDefinition definition,
-                                                                   const KernelArguments& arguments,
-                                                                   InstructionSet set);
 
 }  // namespace halyard::engine::cpu

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "engine/backends/cpu/gemm/float_conv_gemm.h"
+
 #include <algorithm>
 #include <optional>
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of the left matrix in the parts that bf16_split_gemm.h says: for sources that targets.h
+// Rows of the left matrix in the parts that bf16_split_block.h says: for sources that targets.h
 // compiles once for each instruction set.
 
 // Read again for each instruction set.
@@ -19,7 +19,7 @@
 
 #include <hwy/highway.h>
 
-#include "engine/backends/cpu/gemm/bf16_split_gemm.h"
+#include "engine/backends/cpu/gemm/bf16_split_block.h"
 #include "engine/backends/cpu/gemm/hi_lo_split-inl.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floats in the parts that bf16_split_gemm.h says: for sources that targets.h compiles once for
+// Floats in the parts that bf16_split_block.h says: for sources that targets.h compiles once for
 // each instruction set.
 
 // Read again for each instruction set.

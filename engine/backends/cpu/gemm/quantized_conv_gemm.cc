@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "engine/backends/cpu/gemm/quantized_conv_gemm.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -10,7 +12,6 @@
 #include "engine/backends/cpu/gemm/quantized_weights.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/unit_kernel.h"
-
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
 

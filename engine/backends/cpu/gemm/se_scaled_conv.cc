@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
+#include "engine/backends/cpu/gemm/float_conv_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/graph/nodes.h"

@@ -20,7 +20,7 @@
 #include <hwy/highway.h>
 
 #include "engine/backends/cpu/elementwise/added_bytes-inl.h"
-#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
+#include "engine/backends/cpu/gemm/amx_int8_block.h"
 #include "engine/backends/cpu/gemm/rounded_bytes-inl.h"
 #include "engine/backends/cpu/gemm/tile_places.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a product as tiles take them, for amx_int8_gemm-inl.h: where each tile begins,
-// and where in the result its rows go.
+// Rows of a product as tiles take them, for amx_int8_gemm-inl.h: where each tile begins, and where
+// in the result its rows go.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
+#include "engine/backends/cpu/gemm/amx_int8_block.h"
 #include "engine/backends/cpu/gemm/quantized_gemm.h"
 
 namespace halyard::engine::cpu {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of the rows of a product, each as one run, for amx_int8_gemm-inl.h: for sources
-// that targets.h compiles once for each instruction set.
+// Copies of the rows of a product, each as one run, for amx_int8_gemm-inl.h: for sources that
+// targets.h compiles once for each instruction set.
 
 // Read again for each instruction set.
 #if defined(HALYARD_ENGINE_BACKENDS_CPU_TILE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -19,7 +19,7 @@
 
 #include <hwy/highway.h>
 
-#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
+#include "engine/backends/cpu/gemm/amx_int8_block.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of products that are in tiles, for amx_int8_gemm-inl.h: for sources that targets.h
-// compiles once for each instruction set.
+// Sums of products that are in tiles, for amx_int8_gemm-inl.h: for sources that targets.h compiles
+// once for each instruction set.
 //
 // Tiles: eight registers of 16 rows of 64 bytes each, which are those of the thread between
 // configure() and release(). Sums are tiles 0 to 3, as [two of rows][two of columns]; left ones 4
@@ -21,7 +21,7 @@
 
 #include <hwy/highway.h>
 
-#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
+#include "engine/backends/cpu/gemm/amx_int8_block.h"
 #include "engine/backends/cpu/gemm/tile_bytes-inl.h"
 #include "engine/backends/cpu/gemm/tile_places.h"
 
