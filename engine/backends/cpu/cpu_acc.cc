@@ -3,6 +3,7 @@
 #include "engine/backends/cpu/cpu_acc.h"
 
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "engine/backends/cpu/fusion.h"
@@ -21,13 +22,14 @@ constexpr int kPackingVersion = 3;
 
 class CpuAcc : public Backend {
   public:
-    CpuAcc(InstructionSet set, std::string_view withheld) : mSet(set), mWithheld(withheld) {}
+    CpuAcc(cpu::CpuTarget target, std::string_view withheld)
+        : mTarget(std::move(target)), mWithheld(withheld) {}
 
     std::string_view name() const override { return "CpuAcc"; }
     std::string_view withheld() const override { return mWithheld; }
     std::string identity() const override {
         return "CpuAcc packing " + std::to_string(kPackingVersion) + " " +
-               std::string(cpu::toString(mSet));
+               std::string(cpu::toString(mTarget.set)) + " on " + cpu::identityOf(mTarget.tuning);
     }
 
     Status supports(const Graph& graph, NodeId id) const override {
@@ -46,20 +48,19 @@ class CpuAcc : public Backend {
     Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
         return compileNodeByNode(
-                arguments,
-                [set = mSet](const KernelArguments& own) { return compileNode(own, set); },
-                cpu::findFusions(*arguments.graph, arguments.partition, arguments.options, mSet,
+                arguments, [this](const KernelArguments& own) { return compileNode(own, mTarget); },
+                cpu::findFusions(*arguments.graph, arguments.partition, arguments.options, mTarget,
                                  arguments.threads->threadCount()));
     }
 
   private:
     static Result<std::unique_ptr<const StepKernel>> compileNode(const KernelArguments& arguments,
-                                                                 InstructionSet set) {
+                                                                 const cpu::CpuTarget& target) {
         const Node& node = arguments.node;
         switch (node.kind()) {
 #define HALYARD_TUNED_KERNEL(Descriptor) \
     case NodeKind::Descriptor:           \
-        return cpu::compile(*std::get_if<Descriptor>(&node.descriptor), arguments, set);
+        return cpu::compile(*std::get_if<Descriptor>(&node.descriptor), arguments, target);
 #include "engine/backends/cpu/kernels/kernels.inc"
 #undef HALYARD_TUNED_KERNEL
             default:
@@ -68,7 +69,7 @@ class CpuAcc : public Backend {
         }
     }
 
-    const InstructionSet mSet;
+    const cpu::CpuTarget mTarget;
     const std::string mWithheld;
 };
 
@@ -79,7 +80,11 @@ std::unique_ptr<const Backend> makeCpuAcc() {
 }
 
 std::unique_ptr<const Backend> makeCpuAcc(InstructionSet set, std::string_view withheld) {
-    return std::make_unique<CpuAcc>(set, withheld);
+    return makeCpuAcc(cpu::CpuTarget::of(set, cpu::describeThisCpu()), withheld);
+}
+
+std::unique_ptr<const Backend> makeCpuAcc(cpu::CpuTarget target, std::string_view withheld) {
+    return std::make_unique<CpuAcc>(std::move(target), withheld);
 }
 
 }  // namespace halyard::engine

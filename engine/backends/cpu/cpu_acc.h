@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/plan/backend.h"
 
@@ -16,5 +17,7 @@ std::unique_ptr<const Backend> makeCpuAcc();
 // With kernels of this instruction set and no better; one of availableInstructionSets().
 // `withheld`: what Backend::withheld() says.
 std::unique_ptr<const Backend> makeCpuAcc(cpu::InstructionSet set, std::string_view withheld = {});
+// The same with kernels that are chosen for a described processor, whichever this one is.
+std::unique_ptr<const Backend> makeCpuAcc(cpu::CpuTarget target, std::string_view withheld = {});
 
 }  // namespace halyard::engine

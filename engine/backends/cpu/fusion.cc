@@ -45,7 +45,7 @@ bool isStage(const Graph& graph, const Node& node, TensorId result, bool mayAdd)
 // The inverted residual block that a node begins, if it pays.
 std::optional<FusedStep> blockFrom(const Graph& graph, const Partition& partition,
                                    const PartitionReaders& readers, size_t expansion,
-                                   InstructionSet set) {
+                                   const CpuTarget& target) {
     const auto after = [&](size_t node) {
         return readers.onlyReader(graph.node(partition.nodes[node]).outputs[0]);
     };
@@ -57,12 +57,12 @@ std::optional<FusedStep> blockFrom(const Graph& graph, const Partition& partitio
                            {.expansion = graph.node(partition.nodes[expansion]),
                             .depthwise = graph.node(partition.nodes[*depthwise]),
                             .projection = graph.node(partition.nodes[*projection])},
-                           set)) {
+                           target)) {
         return std::nullopt;
     }
     return FusedStep{.nodes = {expansion, *depthwise, *projection},
-                     .compile = [set](const KernelArguments& arguments) {
-                         return compileInvertedResidual(arguments, set);
+                     .compile = [&target](const KernelArguments& arguments) {
+                         return compileInvertedResidual(arguments, target);
                      }};
 }
 
@@ -70,7 +70,7 @@ std::optional<FusedStep> blockFrom(const Graph& graph, const Partition& partitio
 // that pays.
 std::optional<FusedStep> expandedFrom(const Graph& graph, const Partition& partition,
                                       const PartitionReaders& readers, size_t expansion,
-                                      InstructionSet set, size_t threads) {
+                                      const CpuTarget& target, size_t threads) {
     const auto after = [&](size_t node) {
         return readers.onlyReader(graph.node(partition.nodes[node]).outputs[0]);
     };
@@ -84,7 +84,7 @@ std::optional<FusedStep> expandedFrom(const Graph& graph, const Partition& parti
         !isProfitableByChannels(graph,
                                 {.expansion = graph.node(partition.nodes[expansion]),
                                  .depthwise = graph.node(partition.nodes[*next])},
-                                set, threads)) {
+                                target, threads)) {
         return std::nullopt;
     }
     nodes.push_back(*next);
@@ -93,39 +93,40 @@ std::optional<FusedStep> expandedFrom(const Graph& graph, const Partition& parti
         isProfitableWithProjection(graph,
                                    {.expansion = graph.node(partition.nodes[expansion]),
                                     .depthwise = graph.node(partition.nodes[*next])},
-                                   graph.node(partition.nodes[*projection]), set, threads)) {
+                                   graph.node(partition.nodes[*projection]), target, threads)) {
         nodes.push_back(*projection);
         return FusedStep{.nodes = std::move(nodes),
-                         .compile = [set](const KernelArguments& arguments) {
-                             return compileFusedMbconv(arguments, set);
+                         .compile = [&target](const KernelArguments& arguments) {
+                             return compileFusedMbconv(arguments, target);
                          }};
     }
-    return FusedStep{.nodes = std::move(nodes), .compile = [set](const KernelArguments& arguments) {
-                         return compileFusedPointwiseDepthwise(arguments, set);
+    return FusedStep{.nodes = std::move(nodes),
+                     .compile = [&target](const KernelArguments& arguments) {
+                         return compileFusedPointwiseDepthwise(arguments, target);
                      }};
 }
 
 // The multiplication and the convolution that read one another, if the node begins such.
 std::optional<FusedStep> scaledFrom(const Graph& graph, const Partition& partition,
                                     const PartitionReaders& readers, size_t multiplication,
-                                    InstructionSet set) {
+                                    const CpuTarget& target) {
     const Node& node = graph.node(partition.nodes[multiplication]);
     const std::optional<size_t> next = readers.onlyReader(node.outputs[0]);
     // An expansion is better off in its block.
     if (!next.has_value() || !isSeScaledConv(graph, node, graph.node(partition.nodes[*next])) ||
-        blockFrom(graph, partition, readers, *next, set).has_value()) {
+        blockFrom(graph, partition, readers, *next, target).has_value()) {
         return std::nullopt;
     }
     return FusedStep{.nodes = {multiplication, *next},
-                     .compile = [set](const KernelArguments& arguments) {
-                         return compileSeScaledConv(arguments, set);
+                     .compile = [&target](const KernelArguments& arguments) {
+                         return compileSeScaledConv(arguments, target);
                      }};
 }
 
 }  // namespace
 
 std::vector<FusedStep> findFusions(const Graph& graph, const Partition& partition,
-                                   const CompileOptions& options, InstructionSet set,
+                                   const CompileOptions& options, const CpuTarget& target,
                                    size_t threads) {
     const PartitionReaders readers(graph, partition);
     // Else products may be faster in parts of float16's precision, which take rows as they are.
@@ -136,16 +137,16 @@ std::vector<FusedStep> findFusions(const Graph& graph, const Partition& partitio
         const Node& first = graph.node(partition.nodes[i]);
         std::optional<FusedStep> block;
         if (!taken[i] && hasEpilogue(graph, first)) {
-            block = blockFrom(graph, partition, readers, i, set);
+            block = blockFrom(graph, partition, readers, i, target);
             const bool isFloat = graph.tensor(first.inputs[0]).type.type == DataType::FLOAT32;
             if (!block.has_value() && (isStrict || !isFloat)) {
-                block = expandedFrom(graph, partition, readers, i, set, threads);
+                block = expandedFrom(graph, partition, readers, i, target, threads);
             }
             if (!block.has_value()) {
                 block = FusedStep{.nodes = {i}};
             }
         } else if (!taken[i] && isStrict) {
-            block = scaledFrom(graph, partition, readers, i, set);
+            block = scaledFrom(graph, partition, readers, i, target);
         }
         if (!block.has_value()) {
             continue;

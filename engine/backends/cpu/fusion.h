@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/node_by_node.h"
@@ -17,9 +17,10 @@ namespace halyard::engine::cpu {
 // Inverted residual blocks and depthwise convolutions with their expansions where that pays,
 // convolutions and fully connected layers, and scales of the channels that a pointwise
 // convolution reads with that; each with the additions and activations after them, where
-// nobody else reads what lies in between. `threads`: as many as may ever compute them.
+// nobody else reads what lies in between. `threads`: as many as may ever compute them. The
+// target outlives the steps.
 std::vector<FusedStep> findFusions(const Graph& graph, const Partition& partition,
-                                   const CompileOptions& options, InstructionSet set,
+                                   const CompileOptions& options, const CpuTarget& target,
                                    size_t threads);
 
 }  // namespace halyard::engine::cpu

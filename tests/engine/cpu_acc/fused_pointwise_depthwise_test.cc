@@ -164,7 +164,8 @@ TEST(FusedPointwiseDepthwise, StaysApartInRelaxedModels) {
 // Computes pairs of nodes together, whether that pays or not, with tiles that the test makes up.
 class FusedPointwiseDepthwiseBytesAlone final : public Backend {
   public:
-    explicit FusedPointwiseDepthwiseBytesAlone(cpu::InstructionSet set) : mSet(set) {}
+    explicit FusedPointwiseDepthwiseBytesAlone(cpu::InstructionSet set)
+        : mTarget(cpu::CpuTarget::of(set, cpu::describeThisCpu())) {}
 
     std::string_view name() const override { return "FusedPointwiseDepthwiseBytesAlone"; }
     Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
@@ -172,7 +173,7 @@ class FusedPointwiseDepthwiseBytesAlone final : public Backend {
             const CompileArguments& arguments) const override {
         FusedStep step = {.nodes = {}, .compile = [this](const KernelArguments& own) {
                               return cpu::compileFusedPointwiseDepthwiseBytes(
-                                      own, cpu::emulatedAmxInt8Gemm(mSet), mSet);
+                                      own, cpu::emulatedAmxInt8Gemm(mTarget.set), mTarget);
                           }};
         for (size_t i = 0; i < arguments.partition.nodes.size(); ++i) {
             step.nodes.push_back(i);
@@ -185,7 +186,7 @@ class FusedPointwiseDepthwiseBytesAlone final : public Backend {
     }
 
   private:
-    const cpu::InstructionSet mSet;
+    const cpu::CpuTarget mTarget;
 };
 
 struct ByteOptions {

@@ -13,6 +13,7 @@
 #include "engine/backends/cpu/fusion.h"
 #include "engine/backends/cpu/gemm/conv_gemm.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/plan/backend.h"
@@ -28,7 +29,7 @@ class ProductsAlone final : public Backend {
             cpu::ConvGemmDefinition definition, const KernelArguments& arguments)>;
 
     ProductsAlone(cpu::InstructionSet set, Compile compile)
-        : mSet(set), mCompile(std::move(compile)) {}
+        : mTarget(cpu::CpuTarget::of(set, cpu::describeThisCpu())), mCompile(std::move(compile)) {}
 
     std::string_view name() const override { return "ProductsAlone"; }
     Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
@@ -36,7 +37,7 @@ class ProductsAlone final : public Backend {
             const CompileArguments& arguments) const override {
         return compileNodeByNode(
                 arguments, [this](const KernelArguments& own) { return compileNode(own); },
-                cpu::findFusions(*arguments.graph, arguments.partition, arguments.options, mSet,
+                cpu::findFusions(*arguments.graph, arguments.partition, arguments.options, mTarget,
                                  arguments.threads->threadCount()));
     }
 
@@ -50,14 +51,14 @@ class ProductsAlone final : public Backend {
         } else {
             node.activation = std::get_if<FullyConnected>(&own.node.descriptor)->activation;
         }
-        cpu::ConvGemmDefinition definition = cpu::convGemmDefinition(node, own, 1);
-        definition.epilogue = cpu::Epilogue::of(own, mSet);
+        cpu::ConvGemmDefinition definition = cpu::convGemmDefinition(node, own, 1, mTarget.tuning);
+        definition.epilogue = cpu::Epilogue::of(own, mTarget.set);
         own.packed.push_back(own.node.inputs[1]);
         own.packed.push_back(own.node.inputs[2]);
         return mCompile(std::move(definition), own);
     }
 
-    const cpu::InstructionSet mSet;
+    const cpu::CpuTarget mTarget;
     const Compile mCompile;
 };
 

@@ -124,7 +124,9 @@ TEST(PackingVersion, CountsUpWhereThePackedBytesChange) {
         const SectionFile opened = SectionFile::open(file.owner(), file.bytes()).value();
         Checksum sum;
         sum.add(opened.mapped("store").value());
-        EXPECT_EQ(backend->identity(), "CpuAcc packing 3 " + std::string(name));
+        EXPECT_EQ(backend->identity(),
+                  "CpuAcc packing 3 " + std::string(name) + " on " +
+                          cpu::identityOf(cpu::tuningOf(cpu::describeThisCpu())));
         const auto* const expected = std::ranges::find(kPacked, name, &Packed::set);
         if (expected != std::end(kPacked)) {
             EXPECT_EQ(sum.value(), expected->checksum);

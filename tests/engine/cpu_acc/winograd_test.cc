@@ -38,7 +38,8 @@ using ref_test::Values;
 // Runs convolutions with transforms for squares of `side` spatial positions, small ones, too.
 class Forced final : public Backend {
   public:
-    Forced(int32_t side, InstructionSet set) : mSide(side), mSet(set) {}
+    Forced(int32_t side, InstructionSet set)
+        : mSide(side), mTarget(cpu::CpuTarget::of(set, cpu::describeThisCpu())) {}
 
     std::string_view name() const override { return "Forced"; }
     Status supports(const Graph& /*graph*/, NodeId /*node*/) const override { return {}; }
@@ -51,13 +52,13 @@ class Forced final : public Backend {
                     if (!cpu::canUseWinograd(node, own).value()) {
                         return internalError("can't be transformed");
                     }
-                    return cpu::compileWinograd(node, mSide, own, mSet);
+                    return cpu::compileWinograd(node, mSide, own, mTarget);
                 });
     }
 
   private:
     const int32_t mSide;
-    const InstructionSet mSet;
+    const cpu::CpuTarget mTarget;
 };
 
 struct WinogradLayer {

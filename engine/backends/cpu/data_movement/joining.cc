@@ -136,9 +136,10 @@ Status supports(const Concat& /*node*/, const Graph& graph, const Node& whole) {
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Concat& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {},
-                       [axis = node.axis, set](KernelCall& call) { return join(call, axis, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {}, [axis = node.axis, set = target.set](KernelCall& call) {
+        return join(call, axis, set);
+    });
 }
 
 Status supports(const Pack& /*node*/, const Graph& graph, const Node& whole) {
@@ -146,9 +147,10 @@ Status supports(const Pack& /*node*/, const Graph& graph, const Node& whole) {
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Pack& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {},
-                       [axis = node.axis, set](KernelCall& call) { return join(call, axis, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {}, [axis = node.axis, set = target.set](KernelCall& call) {
+        return join(call, axis, set);
+    });
 }
 
 Status supports(const Split& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -156,9 +158,10 @@ Status supports(const Split& /*node*/, const Graph& /*graph*/, const Node& /*who
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Split& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {},
-                       [node, set](KernelCall& call) { return split(node, call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {}, [node, set = target.set](KernelCall& call) {
+        return split(node, call, set);
+    });
 }
 
 }  // namespace halyard::engine::cpu

@@ -225,8 +225,8 @@ Status supports(const Reshape& /*node*/, const Graph& /*graph*/, const Node& /*w
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Reshape& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return compileCopy(arguments, set);
+                                                  const CpuTarget& target) {
+    return compileCopy(arguments, target.set);
 }
 
 Status supports(const Squeeze& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -234,8 +234,8 @@ Status supports(const Squeeze& /*node*/, const Graph& /*graph*/, const Node& /*w
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Squeeze& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return compileCopy(arguments, set);
+                                                  const CpuTarget& target) {
+    return compileCopy(arguments, target.set);
 }
 
 Status supports(const ExpandDims& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -243,8 +243,8 @@ Status supports(const ExpandDims& /*node*/, const Graph& /*graph*/, const Node& 
 }
 Result<std::unique_ptr<const StepKernel>> compile(const ExpandDims& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return compileCopy(arguments, set);
+                                                  const CpuTarget& target) {
+    return compileCopy(arguments, target.set);
 }
 
 Status supports(const Transpose& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -252,9 +252,9 @@ Status supports(const Transpose& /*node*/, const Graph& /*graph*/, const Node& /
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Transpose& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, toString(set),
-                       [set](KernelCall& call) { return transpose(call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, toString(target.set),
+                       [set = target.set](KernelCall& call) { return transpose(call, set); });
 }
 
 Status supports(const DepthToSpace& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -262,9 +262,10 @@ Status supports(const DepthToSpace& /*node*/, const Graph& /*graph*/, const Node
 }
 Result<std::unique_ptr<const StepKernel>> compile(const DepthToSpace& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {},
-                       [node, set](KernelCall& call) { return depthToSpace(node, call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {}, [node, set = target.set](KernelCall& call) {
+        return depthToSpace(node, call, set);
+    });
 }
 
 Status supports(const SpaceToDepth& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -272,9 +273,10 @@ Status supports(const SpaceToDepth& /*node*/, const Graph& /*graph*/, const Node
 }
 Result<std::unique_ptr<const StepKernel>> compile(const SpaceToDepth& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {},
-                       [node, set](KernelCall& call) { return spaceToDepth(node, call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {}, [node, set = target.set](KernelCall& call) {
+        return spaceToDepth(node, call, set);
+    });
 }
 
 Status supports(const BatchToSpace& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -282,8 +284,9 @@ Status supports(const BatchToSpace& /*node*/, const Graph& /*graph*/, const Node
 }
 Result<std::unique_ptr<const StepKernel>> compile(const BatchToSpace& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {}, [set](KernelCall& call) { return batchToSpace(call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {},
+                       [set = target.set](KernelCall& call) { return batchToSpace(call, set); });
 }
 
 Status supports(const SpaceToBatch& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -291,8 +294,9 @@ Status supports(const SpaceToBatch& /*node*/, const Graph& /*graph*/, const Node
 }
 Result<std::unique_ptr<const StepKernel>> compile(const SpaceToBatch& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {}, [set](KernelCall& call) { return spaceToBatch(call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {},
+                       [set = target.set](KernelCall& call) { return spaceToBatch(call, set); });
 }
 
 Status supports(const Tile& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -300,8 +304,9 @@ Status supports(const Tile& /*node*/, const Graph& /*graph*/, const Node& /*whol
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Tile& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {}, [set](KernelCall& call) { return tile(call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {},
+                       [set = target.set](KernelCall& call) { return tile(call, set); });
 }
 
 Status supports(const Reverse& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -309,8 +314,9 @@ Status supports(const Reverse& /*node*/, const Graph& /*graph*/, const Node& /*w
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Reverse& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {}, [set](KernelCall& call) { return reverse(call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {},
+                       [set = target.set](KernelCall& call) { return reverse(call, set); });
 }
 
 Status supports(const ChannelShuffle& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -318,9 +324,10 @@ Status supports(const ChannelShuffle& /*node*/, const Graph& /*graph*/, const No
 }
 Result<std::unique_ptr<const StepKernel>> compile(const ChannelShuffle& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, toString(set),
-                       [node, set](KernelCall& call) { return shuffleChannels(node, call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, toString(target.set), [node, set = target.set](KernelCall& call) {
+        return shuffleChannels(node, call, set);
+    });
 }
 
 Status supports(const Gather& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -328,9 +335,10 @@ Status supports(const Gather& /*node*/, const Graph& /*graph*/, const Node& /*wh
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Gather& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     return plainKernel(
-            arguments, {}, [node, set](KernelCall& call) { return gather(node, call, set); },
+            arguments, {},
+            [node, set = target.set](KernelCall& call) { return gather(node, call, set); },
             /*checks=*/true);
 }
 

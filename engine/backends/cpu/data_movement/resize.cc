@@ -213,14 +213,14 @@ Status supports(const Resize& node, const Graph& graph, const Node& whole) {
 
 Result<std::unique_ptr<const StepKernel>> compile(const Resize& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     if (node.function == Resize::Function::NEAREST) {
         return plainKernel(arguments, {},
                            [node](KernelCall& call) { return moveNearest(node, call); });
     }
-    const MixPixel form = HALYARD_CPU_CHOOSE(set, mixPixels)()->of(
+    const MixPixel form = HALYARD_CPU_CHOOSE(target.set, mixPixels)()->of(
             inputType(arguments.graph, arguments.node).type);
-    return plainKernel(arguments, toString(set),
+    return plainKernel(arguments, toString(target.set),
                        [node, form](KernelCall& call) { return interpolate(node, form, call); });
 }
 

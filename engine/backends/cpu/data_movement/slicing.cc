@@ -74,8 +74,8 @@ Status supports(const Slice& /*node*/, const Graph& /*graph*/, const Node& /*who
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Slice& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {}, [set](KernelCall& call) -> Status {
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {}, [set = target.set](KernelCall& call) -> Status {
         const std::array<ConstTensorView, 3> inputs = {call.input(0), call.input(1), call.input(2)};
         HALYARD_ASSIGN_OR_RETURN(const SliceRanges ranges, readSlice(inputs, inputs[0].shape()));
         return copySlice(call, ranges, set);
@@ -87,8 +87,8 @@ Status supports(const StridedSlice& /*node*/, const Graph& /*graph*/, const Node
 }
 Result<std::unique_ptr<const StepKernel>> compile(const StridedSlice& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {}, [node, set](KernelCall& call) -> Status {
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {}, [node, set = target.set](KernelCall& call) -> Status {
         const std::array<ConstTensorView, 4> inputs = {call.input(0), call.input(1), call.input(2),
                                                        call.input(3)};
         HALYARD_ASSIGN_OR_RETURN(const SliceRanges ranges,
@@ -109,8 +109,9 @@ Status supports(const Pad& node, const Graph& graph, const Node& whole) {
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Pad& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return plainKernel(arguments, {}, [set](KernelCall& call) { return pad(call, set); });
+                                                  const CpuTarget& target) {
+    return plainKernel(arguments, {},
+                       [set = target.set](KernelCall& call) { return pad(call, set); });
 }
 
 }  // namespace halyard::engine::cpu

@@ -66,27 +66,28 @@ Status supports(const DepthwiseConv2d& /*node*/, const Graph& graph, const Node&
                                  " weights with a pixel");
 }
 
-DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments) {
+DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments, const CpuTuning& tuning) {
     const Shape& weights = typeOf(arguments, arguments.node.inputs[1]).shape;
     return {.node = *std::get_if<DepthwiseConv2d>(&arguments.node.descriptor),
             .filterH = weights[1],
             .filterW = weights[2],
             .channels = weights[3],
             .epilogue = {},
-            .threads = arguments.threads};
+            .threads = arguments.threads,
+            .tuning = tuning};
 }
 
 Result<std::unique_ptr<const StepKernel>> compile(const DepthwiseConv2d& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const Node& whole = arguments.node;
-    DepthwiseDefinition definition = depthwiseDefinition(arguments);
-    definition.epilogue = Epilogue::of(arguments, set);
+    DepthwiseDefinition definition = depthwiseDefinition(arguments, target.tuning);
+    definition.epilogue = Epilogue::of(arguments, target.set);
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);
     return isOfBytes(typeOf(arguments, whole.inputs[0]).type)
-                   ? compileQuantizedDepthwise(definition, arguments, set)
-                   : compileFloatDepthwise(definition, arguments, set);
+                   ? compileQuantizedDepthwise(definition, arguments, target.set)
+                   : compileFloatDepthwise(definition, arguments, target.set);
 }
 
 }  // namespace halyard::engine::cpu

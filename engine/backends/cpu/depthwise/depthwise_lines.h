@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
@@ -27,6 +28,7 @@ struct DepthwiseDefinition {
     int64_t channels = 1;
     Epilogue epilogue;
     size_t threads = 1;
+    CpuTuning tuning = {};
 
     int64_t taps() const { return filterH * filterW; }
 };
@@ -95,7 +97,7 @@ class DepthwiseLines {
 };
 
 // Of a depthwise convolution, without what follows it.
-DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments);
+DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments, const CpuTuning& tuning);
 
 // Packs inputs 1 and 2 of a node of floats or halves.
 Result<PackedConstant> packFloatDepthwise(InstructionSet set, const DepthwiseDefinition& definition,

@@ -11,15 +11,6 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// Of the copy: what stays in the L1d beside the weights and the results.
-constexpr int64_t kMostCopyBytes = int64_t{24} << 10;
-// Lines that are worth the copy, of which neighbouring patches share some.
-constexpr int64_t kFewestLines = 4;
-// So many units per thread even out what threads are late by; fewer make an epilogue's rows longer.
-constexpr int64_t kUnitsPerThread = 4;
-constexpr int64_t kUnitsWithEpilogue = 2;
-constexpr int64_t kMostBlocks = 16;
-
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
@@ -65,6 +56,7 @@ class ShapedPatches final : public UnitKernel {
 Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
         const DepthwiseDefinition& definition, const FloatDepthwise& form, const Shape& x,
         const Shape& output) {
+    const DepthwiseTuning& tuning = definition.tuning.depthwise;
     const Window2d& window = definition.node.window;
     const int64_t side = definition.filterH;
     if (definition.filterW != side || (side != 3 && side != 5) || window.dilationH != 1 ||
@@ -86,9 +78,9 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
     patch.outputW = output[2];
     patch.channels = definition.channels;
     const int64_t copyLine = patch.copyW() * form.lanes * int64_t{sizeof(float)};
-    const int64_t copyLines = kMostCopyBytes / copyLine;
+    const int64_t copyLines = tuning.mostCopyBytes / copyLine;
     const int64_t mostLines = copyLines < side ? 0 : (copyLines - side) / patch.strideH + 1;
-    if (mostLines < std::min<int64_t>(kFewestLines, output[1])) {
+    if (mostLines < std::min<int64_t>(tuning.fewestLines, output[1])) {
         return std::optional<DepthwisePatches>();
     }
     patches.mLanes = form.lanes;
@@ -98,17 +90,17 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
     // another thread has in its cache is slow to come.
     const auto threads = static_cast<int64_t>(definition.threads);
     patches.mLineGroups = std::max(ceilDivide(output[1], mostLines),
-                                   std::clamp<int64_t>(output[1] / kFewestLines, 1, threads));
+                                   std::clamp<int64_t>(output[1] / tuning.fewestLines, 1, threads));
     patch.lines = ceilDivide(output[1], patches.mLineGroups);
     patches.mLineGroups = ceilDivide(output[1], patch.lines);
     patches.mAllBlocks = ceilDivide(patch.channels, form.lanes);
-    const int64_t wanted = threads == 1
-                                   ? 1
-                                   : threads * (definition.epilogue.empty() ? kUnitsPerThread
-                                                                            : kUnitsWithEpilogue);
+    const int64_t wanted =
+            threads == 1 ? 1
+                         : threads * (definition.epilogue.empty() ? tuning.unitsPerThread
+                                                                  : tuning.unitsWithEpilogue);
     const int64_t groups =
             std::clamp(ceilDivide(wanted, patches.mFeatureMaps * patches.mLineGroups),
-                       ceilDivide(patches.mAllBlocks, kMostBlocks), patches.mAllBlocks);
+                       ceilDivide(patches.mAllBlocks, tuning.mostBlocks), patches.mAllBlocks);
     patches.mBlocks = ceilDivide(patches.mAllBlocks, groups);
     patches.mBlockGroups = ceilDivide(patches.mAllBlocks, patches.mBlocks);
     return std::optional<DepthwisePatches>(patches);

@@ -22,10 +22,6 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr ptrdiff_t kRuns[] = {0};
-// Multiply-adds of a thread's channels, at most: some milliseconds.
-constexpr int64_t kMostOperations = int64_t{1} << 26;
-// The result is finished in so many partitions for each share.
-constexpr int64_t kPartitionsPerShare = 2;
 
 // The channels between, one share a thread: whole panels.
 struct ChannelShares {
@@ -142,7 +138,8 @@ class ShapedFusedMbconv final : public ShapedKernel {
                         compute(call, share, call.memoryOf(worker), parts + share * length());
                     }
                 }));
-        const int64_t partitions = shares.count * kPartitionsPerShare;
+        const int64_t partitions =
+                shares.count * mDefinition.expansion.depthwise.tuning.fused.mbconvPartsPerShare;
         return call.inParallel(partitions, length() / partitions,
                                [&](int64_t begin, int64_t end, size_t /*worker*/) {
                                    finish(call, pixels() * begin / partitions,
@@ -183,6 +180,7 @@ class ShapedFusedMbconv final : public ShapedKernel {
                                    mDefinition.projectionPanels.in(call.constants()).data()) +
                            PackedProjection::offset(mProduct, shares, mColumns, share),
                  .columns = mColumns,
+                 .l1d = mDefinition.expansion.depthwise.tuning.l1d,
                  .c = part,
                  .cRow = mColumns,
                  .low = -kInfinity,
@@ -252,7 +250,7 @@ class FusedMbconv final : public StepKernel {
 }  // namespace
 
 bool isProfitableWithProjection(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                                const Node& projection, InstructionSet set, size_t threads) {
+                                const Node& projection, const CpuTarget& target, size_t threads) {
     const auto* convolution = std::get_if<Conv2d>(&projection.descriptor);
     if (convolution == nullptr || threads < 2 ||
         !isPointwise(*convolution, graph.tensor(projection.inputs[1]).type.shape)) {
@@ -265,7 +263,7 @@ bool isProfitableWithProjection(const Graph& graph, const FusedPointwiseDepthwis
         output[0] != 1) {
         return false;
     }
-    const FloatGemm& product = floatGemm(set);
+    const FloatGemm& product = floatGemm(target.set);
     const int64_t channels = filtered.shape[3];
     const ChannelShares shares = ChannelShares::of(channels, product.lanes, threads);
     const int64_t pixels = int64_t{output[1]} * output[2];
@@ -273,27 +271,28 @@ bool isProfitableWithProjection(const Graph& graph, const FusedPointwiseDepthwis
             shares.longest() * (int64_t{x[1]} * x[2] * x[3] + pixels * output[3]);
     // Each thread writes a part as large as the output, and no more than it would of the filtered
     // feature map.
-    return shares.longest() >= product.tileLanes && operations <= kMostOperations &&
+    return shares.longest() >= product.tileLanes &&
+           operations <= target.tuning.fused.mbconvMostOperations &&
            channels >= output[3] * static_cast<int64_t>(threads);
 }
 
 Result<std::unique_ptr<const StepKernel>> compileFusedMbconv(const KernelArguments& arguments,
-                                                             InstructionSet set) {
+                                                             const CpuTarget& target) {
     const FusedPointwiseDepthwiseNodes nodes(arguments);
     const Node& projection = nodes.behind();
     const KernelArguments last = argumentsOf(arguments, projection);
     const auto& convolution = *std::get_if<Conv2d>(&projection.descriptor);
-    const auto forms = FusedPointwiseDepthwiseFloatForms::of(set);
+    const auto forms = FusedPointwiseDepthwiseFloatForms::of(target.set);
     Definition definition;
     HALYARD_ASSIGN_OR_RETURN(definition.expansion,
-                             FusedPointwiseDepthwiseFloatDefinition::of(nodes, set));
+                             FusedPointwiseDepthwiseFloatDefinition::of(nodes, target));
     definition.shares = ChannelShares::of(definition.expansion.depthwise.channels,
                                           forms.product.lanes, arguments.threads);
     definition.range = rangeOf(convolution.activation);
     HALYARD_ASSIGN_OR_RETURN(
             definition.projectionPanels,
             arguments.constants.add(PackedProjection{
-                    .set = set,
+                    .set = target.set,
                     .filter = filterOf({.window = &convolution.window},
                                        typeOf(last, projection.inputs[1]).shape, 1),
                     .shares = definition.shares,
@@ -301,9 +300,9 @@ Result<std::unique_ptr<const StepKernel>> compileFusedMbconv(const KernelArgumen
                     .bias = constantOf<float>(last, 2)}));
     arguments.packed.push_back(projection.inputs[1]);
     arguments.packed.push_back(projection.inputs[2]);
-    definition.epilogue = nodes.epilogueBehind(set);
+    definition.epilogue = nodes.epilogueBehind(target.set);
     return std::unique_ptr<const StepKernel>(
-            std::make_unique<FusedMbconv>(forms, set, std::move(definition)));
+            std::make_unique<FusedMbconv>(forms, target.set, std::move(definition)));
 }
 
 }  // namespace halyard::engine::cpu

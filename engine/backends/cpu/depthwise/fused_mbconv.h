@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "engine/backends/cpu/depthwise/fused_pointwise_depthwise.h"
-#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/step_kernel.h"
@@ -23,10 +23,10 @@ namespace halyard::engine::cpu {
 // Whether the nodes, for which isProfitableByChannels() holds, are faster together with the
 // projection behind them.
 bool isProfitableWithProjection(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                                const Node& projection, InstructionSet set, size_t threads);
+                                const Node& projection, const CpuTarget& target, size_t threads);
 
 // Of arguments.node and the first two or three of arguments.others, for which it pays.
 Result<std::unique_ptr<const StepKernel>> compileFusedMbconv(const KernelArguments& arguments,
-                                                             InstructionSet set);
+                                                             const CpuTarget& target);
 
 }  // namespace halyard::engine::cpu

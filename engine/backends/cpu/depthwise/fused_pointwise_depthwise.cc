@@ -4,7 +4,7 @@
 
 #include <variant>
 
-#include "engine/backends/cpu/depthwise/fused_feature_map.h"
+#include "engine/backends/cpu/choice/fused_tiling.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/byte_types.h"
@@ -13,7 +13,7 @@
 namespace halyard::engine::cpu {
 
 bool isProfitableByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                            InstructionSet set, size_t threads) {
+                            const CpuTarget& target, size_t threads) {
     const auto* expansion = std::get_if<Conv2d>(&nodes.expansion.descriptor);
     const auto* depthwise = std::get_if<DepthwiseConv2d>(&nodes.depthwise.descriptor);
     if (expansion == nullptr || depthwise == nullptr) {
@@ -35,16 +35,17 @@ bool isProfitableByChannels(const Graph& graph, const FusedPointwiseDepthwise& n
         return false;
     }
     return x.type == DataType::FLOAT32
-                   ? floatsPayByChannels(*featureMap, set)
+                   ? floatsPayByChannels(*featureMap, target)
                    : isOfBytes(x.type) &&
-                             bytesPayByChannels(graph, nodes, *featureMap, set, threads);
+                             bytesPayByChannels(graph, nodes, *featureMap, target, threads);
 }
 
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwise(
-        const KernelArguments& arguments, InstructionSet set) {
+        const KernelArguments& arguments, const CpuTarget& target) {
     return typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT32
-                   ? compileFusedPointwiseDepthwiseFloats(arguments, set)
-                   : compileFusedPointwiseDepthwiseBytes(arguments, *amxInt8Gemm(set), set);
+                   ? compileFusedPointwiseDepthwiseFloats(arguments, target)
+                   : compileFusedPointwiseDepthwiseBytes(arguments, *amxInt8Gemm(target.set),
+                                                         target);
 }
 
 }  // namespace halyard::engine::cpu

@@ -10,9 +10,9 @@
 
 #include <memory>
 
-#include "engine/backends/cpu/depthwise/fused_feature_map.h"
+#include "engine/backends/cpu/choice/fused_tiling.h"
 #include "engine/backends/cpu/gemm/amx_int8_gemm.h"
-#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/step_kernel.h"
@@ -27,21 +27,21 @@ struct FusedPointwiseDepthwise {
 
 // Whether the nodes are faster together on so many threads.
 bool isProfitableByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                            InstructionSet set, size_t threads);
+                            const CpuTarget& target, size_t threads);
 
 // Of arguments.node and the first one or two of arguments.others, for which it pays.
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwise(
-        const KernelArguments& arguments, InstructionSet set);
+        const KernelArguments& arguments, const CpuTarget& target);
 
 // The same of floats.
-bool floatsPayByChannels(const FusedFeatureMap& featureMap, InstructionSet set);
+bool floatsPayByChannels(const FusedFeatureMap& featureMap, const CpuTarget& target);
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseFloats(
-        const KernelArguments& arguments, InstructionSet set);
+        const KernelArguments& arguments, const CpuTarget& target);
 
 // And of bytes, where tiles multiply them: `form` is one that there is.
 bool bytesPayByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                        const FusedFeatureMap& featureMap, InstructionSet set, size_t threads);
+                        const FusedFeatureMap& featureMap, const CpuTarget& target, size_t threads);
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
-        const KernelArguments& arguments, const AmxInt8Gemm& form, InstructionSet set);
+        const KernelArguments& arguments, const AmxInt8Gemm& form, const CpuTarget& target);
 
 }  // namespace halyard::engine::cpu

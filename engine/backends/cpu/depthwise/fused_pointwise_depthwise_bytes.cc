@@ -16,18 +16,18 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// Of rows that are copied at a time.
-constexpr int64_t kCopyBytes = int64_t{64} << 10;
-
-// Measured: what an element of the expanded feature map takes to become a byte is as long as 200
-// multiply-adds of tiles, and a multiply-add of the depthwise convolution as long as 26.
-constexpr FusedCosts kCosts = {.lanes = kTileGroupColumns,
-                               .tileLanes = kTileGroupColumns,
-                               .elementBytes = 1,
-                               .element = 200,
-                               .depthwise = 26,
-                               .unit = int64_t{1} << 20,
-                               .mostTime = int64_t{1} << 30};
+FusedCosts costsOf(const FusedTuning& tuning) {
+    return {.lanes = kTileGroupColumns,
+            .tileLanes = kTileGroupColumns,
+            .elementBytes = 1,
+            .element = tuning.int8Element,
+            .depthwise = tuning.int8Depthwise,
+            .unit = tuning.int8Unit,
+            .mostTime = tuning.int8MostTime,
+            .mostUnitBytes = tuning.mostUnitBytes,
+            .mostLineGroups = tuning.mostLineGroups,
+            .fewestLines = tuning.fewestLines};
+}
 
 // How the results of one of the nodes are made bytes.
 struct ByteResult {
@@ -78,7 +78,8 @@ class FusedPointwiseDepthwiseBytes final : public FusedWorkItems {
   private:
     // That are copied at a time, where they are.
     int64_t mostRows() const {
-        const int64_t pairs = kCopyBytes / mDefinition.depth / (2 * kTileRows);
+        const int64_t pairs = mDefinition.depthwise.tuning.fused.int8CopyBytes / mDefinition.depth /
+                              (2 * kTileRows);
         return std::max<int64_t>(pairs, 1) * 2 * kTileRows;
     }
 
@@ -115,6 +116,7 @@ class FusedPointwiseDepthwiseBytes final : public FusedWorkItems {
         block.signedLeft = mDefinition.isSigned;
         block.depth = mDefinition.depth;
         block.memory = memory + mTiles;
+        block.tuning = mDefinition.depthwise.tuning.amx;
         const bool inPlace = p.depth % kTileDepth == 0 && lines * part.pixels >= kTileRows;
         block.rowsAtOnce = inPlace ? 0 : mostRows();
         mProduct.compute(block);
@@ -172,18 +174,19 @@ class FusedPointwiseDepthwiseBytes final : public FusedWorkItems {
 }  // namespace
 
 bool bytesPayByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                        const FusedFeatureMap& featureMap, InstructionSet set, size_t threads) {
+                        const FusedFeatureMap& featureMap, const CpuTarget& target,
+                        size_t threads) {
     // Measured at 1 to 16 threads. What is gained is a phase, and that the expanded feature map
     // does not go from core to core; but all units of some lines read the same rows. So it takes
     // threads, blocks of channels that are whole, and about as many units as threads; windows that
     // lie apart leave little to gain.
-    constexpr size_t kFewestThreads = 4;
-    if (threads < kFewestThreads || featureMap.channels % kTileGroupColumns != 0 ||
-        featureMap.strideH != 1 || featureMap.strideW != 1 ||
-        !FusedTiling::pays(featureMap, kCosts)) {
+    const FusedCosts costs = costsOf(target.tuning.fused);
+    if (threads < target.tuning.fused.int8FewestThreads ||
+        featureMap.channels % kTileGroupColumns != 0 || featureMap.strideH != 1 ||
+        featureMap.strideW != 1 || !FusedTiling::pays(featureMap, costs)) {
         return false;
     }
-    const FusedTiling cut = FusedTiling::best(featureMap, kCosts, static_cast<int64_t>(threads));
+    const FusedTiling cut = FusedTiling::best(featureMap, costs, static_cast<int64_t>(threads));
     if (cut.units(featureMap) * 4 < static_cast<int64_t>(threads) * 3) {
         return false;
     }
@@ -191,7 +194,7 @@ bool bytesPayByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes
         return graph.tensor(node.inputs[input]).type;
     };
     const auto* expansion = std::get_if<Conv2d>(&nodes.expansion.descriptor);
-    if (amxInt8Gemm(set) == nullptr || !isLegalForAmx(graph, nodes.expansion) ||
+    if (amxInt8Gemm(target.set) == nullptr || !isLegalForAmx(graph, nodes.expansion) ||
         typeOfInput(nodes.depthwise, 0).type != typeOfInput(nodes.expansion, 0).type ||
         graph.tensor(nodes.depthwise.outputs[0]).type.type !=
                 typeOfInput(nodes.depthwise, 0).type) {
@@ -200,11 +203,12 @@ bool bytesPayByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes
     const ConvGemmNode product = {.window = &expansion->window};
     const ConvGemmFilter filter =
             filterOf(product, typeOfInput(nodes.expansion, 1).shape, kTilePanels.depthGroup);
-    return isProfitableOnAmx(filter, graph.tensor(nodes.expansion.outputs[0]).type.shape);
+    return isProfitableOnAmx(filter, graph.tensor(nodes.expansion.outputs[0]).type.shape,
+                             target.tuning);
 }
 
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
-        const KernelArguments& arguments, const AmxInt8Gemm& form, InstructionSet set) {
+        const KernelArguments& arguments, const AmxInt8Gemm& form, const CpuTarget& target) {
     const FusedPointwiseDepthwiseNodes nodes(arguments);
     const KernelArguments expansion = nodes.expansion();
     const KernelArguments depthwise = nodes.depthwise();
@@ -222,22 +226,25 @@ Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
             ByteResult::of(convolution.activation, typeOf(expansion, expansion.node.outputs[0]));
     definition.padding = static_cast<uint8_t>(
             typeOf(depthwise, depthwise.node.inputs[0]).quantization.zeroPoint);
-    definition.depthwise = depthwiseDefinition(depthwise);
+    definition.depthwise = depthwiseDefinition(depthwise, target.tuning);
     definition.result = ByteResult::of(definition.depthwise.node.activation,
                                        typeOf(depthwise, depthwise.node.outputs[0]));
     HALYARD_ASSIGN_OR_RETURN(
             definition.expansionPanels,
             packQuantizedConvGemm(kTilePanels, filter, definition.zeros, expansion));
-    HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
-                             packQuantizedDepthwise(set, definition.depthwise, false, depthwise));
+    HALYARD_ASSIGN_OR_RETURN(
+            definition.depthwisePanels,
+            packQuantizedDepthwise(target.set, definition.depthwise, false, depthwise));
     nodes.notePacked();
-    definition.between = nodes.between(set);
-    definition.epilogue = nodes.epilogue(set);
+    definition.between = nodes.between(target.set);
+    definition.epilogue = nodes.epilogue(target.set);
     return std::unique_ptr<const StepKernel>(
             std::make_unique<
                     FusedPointwiseDepthwiseKernel<FusedPointwiseDepthwiseBytes, Forms, Definition>>(
-                    Forms{.product = form, .depthwise = quantizedDepthwiseOf(depthwise, set)},
-                    kCosts, std::move(definition), "fused_pointwise_depthwise_8bit", set));
+                    Forms{.product = form,
+                          .depthwise = quantizedDepthwiseOf(depthwise, target.set)},
+                    costsOf(target.tuning.fused), std::move(definition),
+                    "fused_pointwise_depthwise_8bit", target.set));
 }
 
 }  // namespace halyard::engine::cpu

@@ -17,17 +17,17 @@ namespace halyard::engine::cpu {
 namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
-// Multiply-adds of a unit, at most.
-constexpr int64_t kMostUnitOperations = int64_t{1} << 24;
 
-// A multiply-add of a depthwise convolution takes as long as three of a product.
-FusedCosts costsOf(const FloatGemm& product) {
+FusedCosts costsOf(const FloatGemm& product, const FusedTuning& tuning) {
     return {.lanes = product.lanes,
             .tileLanes = product.tileLanes,
             .elementBytes = kFloatBytes,
-            .depthwise = 3,
-            .unit = int64_t{1} << 14,
-            .mostTime = kMostUnitOperations};
+            .depthwise = tuning.floatDepthwise,
+            .unit = tuning.floatUnit,
+            .mostTime = tuning.floatMostTime,
+            .mostUnitBytes = tuning.mostUnitBytes,
+            .mostLineGroups = tuning.mostLineGroups,
+            .fewestLines = tuning.fewestLines};
 }
 
 constexpr ptrdiff_t kRuns[] = {0};
@@ -42,7 +42,8 @@ Status FusedPointwiseDepthwiseFloats::create() {
     HALYARD_ASSIGN_OR_RETURN(
             mExpanded, mMemory.add(static_cast<size_t>(mCut.length(mFeatureMap)), sizeof(float)));
     mLater = bytesToLater(mDefinition.expansionPanels, mFeatureMap.batches * mCut.lineGroups,
-                          mDefinition.depthwise.threads);
+                          mDefinition.depthwise.threads,
+                          mDefinition.depthwise.tuning.vectors.mostPrefetchBytes);
     setUnits();
     return {};
 }
@@ -67,6 +68,7 @@ void FusedPointwiseDepthwiseFloats::expand(const KernelCall& call, const FusedWo
                                 unit.channel / mProduct.lanes * mProduct.panelLength(p.depth),
                       .columns = unit.channels,
                       .later = mLater,
+                      .l1d = mDefinition.depthwise.tuning.l1d,
                       .c = to + part.offset,
                       .cLine = part.lineLength,
                       .cRow = mCut.channels,
@@ -131,7 +133,7 @@ void FusedPointwiseDepthwiseFloats::filterTo(const KernelCall& call, const Fused
 }
 
 Result<FusedPointwiseDepthwiseFloatDefinition> FusedPointwiseDepthwiseFloatDefinition::of(
-        const FusedPointwiseDepthwiseNodes& nodes, InstructionSet set) {
+        const FusedPointwiseDepthwiseNodes& nodes, const CpuTarget& target) {
     const KernelArguments expansion = nodes.expansion();
     const KernelArguments depthwise = nodes.depthwise();
     const Conv2d& convolution = nodes.convolution();
@@ -139,36 +141,37 @@ Result<FusedPointwiseDepthwiseFloatDefinition> FusedPointwiseDepthwiseFloatDefin
     const ConvGemmFilter filter = filterOf({.window = &convolution.window},
                                            typeOf(expansion, expansion.node.inputs[1]).shape, 1);
     definition.expansionRange = rangeOf(convolution.activation);
-    definition.depthwise = depthwiseDefinition(depthwise);
+    definition.depthwise = depthwiseDefinition(depthwise, target.tuning);
     definition.depthwiseRange = rangeOf(definition.depthwise.node.activation);
     HALYARD_ASSIGN_OR_RETURN(definition.mayPad, mayPadDepthwise(definition.depthwise, depthwise));
-    HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels, packFloatConvGemm(set, filter, expansion));
+    HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels,
+                             packFloatConvGemm(target.set, filter, expansion));
     HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
-                             packFloatDepthwise(set, definition.depthwise, depthwise));
+                             packFloatDepthwise(target.set, definition.depthwise, depthwise));
     nodes.notePacked();
-    definition.between = nodes.between(set);
+    definition.between = nodes.between(target.set);
     return definition;
 }
 
-bool floatsPayByChannels(const FusedFeatureMap& featureMap, InstructionSet set) {
-    const FloatGemm& product = floatGemm(set);
-    return product.lanes == floatDepthwise(set).lanes &&
-           FusedTiling::pays(featureMap, costsOf(product));
+bool floatsPayByChannels(const FusedFeatureMap& featureMap, const CpuTarget& target) {
+    const FloatGemm& product = floatGemm(target.set);
+    return product.lanes == floatDepthwise(target.set).lanes &&
+           FusedTiling::pays(featureMap, costsOf(product, target.tuning.fused));
 }
 
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseFloats(
-        const KernelArguments& arguments, InstructionSet set) {
+        const KernelArguments& arguments, const CpuTarget& target) {
     const FusedPointwiseDepthwiseNodes nodes(arguments);
     HALYARD_ASSIGN_OR_RETURN(FusedPointwiseDepthwiseFloatDefinition definition,
-                             FusedPointwiseDepthwiseFloatDefinition::of(nodes, set));
-    definition.epilogue = nodes.epilogue(set);
-    const auto forms = FusedPointwiseDepthwiseFloatForms::of(set);
+                             FusedPointwiseDepthwiseFloatDefinition::of(nodes, target));
+    definition.epilogue = nodes.epilogue(target.set);
+    const auto forms = FusedPointwiseDepthwiseFloatForms::of(target.set);
     return std::unique_ptr<const StepKernel>(
             std::make_unique<FusedPointwiseDepthwiseKernel<FusedPointwiseDepthwiseFloats,
                                                            FusedPointwiseDepthwiseFloatForms,
                                                            FusedPointwiseDepthwiseFloatDefinition>>(
-                    forms, costsOf(forms.product), std::move(definition),
-                    "fused_pointwise_depthwise_float", set));
+                    forms, costsOf(forms.product, target.tuning.fused), std::move(definition),
+                    "fused_pointwise_depthwise_float", target.set));
 }
 
 }  // namespace halyard::engine::cpu

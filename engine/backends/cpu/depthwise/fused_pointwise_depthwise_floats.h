@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/backends/cpu/choice/fused_tiling.h"
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
-#include "engine/backends/cpu/depthwise/fused_feature_map.h"
 #include "engine/backends/cpu/depthwise/fused_pointwise_depthwise_kernel.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
@@ -34,7 +34,7 @@ struct FusedPointwiseDepthwiseFloatDefinition : FusedPointwiseDepthwiseDefinitio
 
     // Of the two nodes and what lies between them, without what follows. Packs their constants.
     static Result<FusedPointwiseDepthwiseFloatDefinition> of(
-            const FusedPointwiseDepthwiseNodes& nodes, InstructionSet set);
+            const FusedPointwiseDepthwiseNodes& nodes, const CpuTarget& target);
 };
 
 class FusedPointwiseDepthwiseFloats final : public FusedWorkItems {

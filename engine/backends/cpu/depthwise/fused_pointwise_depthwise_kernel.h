@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/backends/cpu/choice/fused_tiling.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
-#include "engine/backends/cpu/depthwise/fused_feature_map.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/backends/cpu/kernels/unit_kernel.h"

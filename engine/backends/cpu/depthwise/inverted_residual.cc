@@ -11,7 +11,6 @@
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
-#include "engine/backends/cpu/gemm/cache_sets.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/float_conv_gemm.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
@@ -24,17 +23,6 @@
 
 namespace halyard::engine::cpu {
 namespace {
-
-// An expanded feature map of fewer bytes stays in a core's L2 as it is, and a ring of more
-// bytes, with the lines computed from it, does not.
-constexpr int64_t kFewestFusedPointwiseDepthwiseBytes = int64_t{512} << 10;
-constexpr int64_t kMostRingBytes = int64_t{640} << 10;
-// Pixels of the output that a pass computes, at least: so many rows share the weights of a product
-// that come from L2.
-constexpr int64_t kPassPixels = 56;
-constexpr int64_t kFewestPassLines = 2;
-// Multiply-adds that a line of the expanded feature map takes, at most.
-constexpr int64_t kMostLineOperations = int64_t{1} << 24;
 
 // How many neighbouring channels lie together in the ring: whole tiles of the product if the
 // channels can be cut into such, otherwise whole vectors. 0: not even that.
@@ -64,10 +52,11 @@ struct Extents {
     int64_t stride = 1;    // and from one to the next
     int64_t block = 1;     // blockOf(expanded)
     int64_t threads = 1;
+    InvertedResidualTuning tuning;
 
     static Extents of(const FloatGemm& form, const Shape& x, const Shape& middle,
                       const Shape& output, const Window2d& window, int64_t filter, int64_t depth,
-                      size_t threads) {
+                      size_t threads, const InvertedResidualTuning& tuning) {
         Extents e;
         e.batches = x[0];
         e.height = middle[1];
@@ -81,22 +70,20 @@ struct Extents {
         e.stride = window.strideH;
         e.block = blockOf(form, e.expanded);
         e.threads = static_cast<int64_t>(threads);
+        e.tuning = tuning;
         return e;
     }
 
     // No more than leave a pass for each thread.
     int64_t passLines() const {
         const int64_t forThread = (batches * outputHeight + threads - 1) / threads;
-        const int64_t fewest = lineStaysNear() ? 1 : kFewestPassLines;
-        return std::min(std::max(fewest, (kPassPixels + outputWidth - 1) / outputWidth),
+        const int64_t fewest = lineStaysNear() ? 1 : tuning.fewestPassLines;
+        return std::min(std::max(fewest, (tuning.passPixels + outputWidth - 1) / outputWidth),
                         std::min(outputHeight, forThread));
     }
-    // Whether the L1d keeps what is expanded for one line of a block until it is filtered,
-    // with an eighth of it for what else is read.
+    // Whether L1d keeps what is expanded for one row of a block until it is filtered.
     bool lineStaysNear() const {
-        const L1dCache& cache = l1dCache();
-        return filter * width * block * int64_t{sizeof(float)} <=
-               cache.setBytes * cache.lines / 8 * 7;
+        return filter * width * block * int64_t{sizeof(float)} <= tuning.nearBytes;
     }
     int64_t passes() const { return (outputHeight + passLines() - 1) / passLines(); }
     int64_t ringLines() const { return (passLines() - 1) * stride + filter; }
@@ -222,6 +209,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
         const auto* x = call.input(0).as<float>();
         auto* const ring = reinterpret_cast<float*>(memory + mRing);
         FloatBlock block;
+        block.l1d = mDefinition.depthwise.tuning.l1d;
         block.rows = e.width;
         block.columns = e.block;
         block.cLine = e.ringLine();
@@ -309,6 +297,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
     void project(const KernelCall& call, int64_t pixel, int64_t pixels, const float* from) const {
         const Extents& e = mExtents;
         FloatBlock block;
+        block.l1d = mDefinition.depthwise.tuning.l1d;
         block.a = from;
         block.aRow = e.block;
         block.runs = mProjectionRuns;
@@ -379,12 +368,14 @@ class InvertedResidualKernel final : public StepKernel {
             HALYARD_ASSIGN_OR_RETURN(const GemmShape shape, expansion.shapeFor(x, middle));
             HALYARD_ASSIGN_OR_RETURN(
                     plan, ConvGemmPlan::create(shape, {.tileRows = mProduct.tileRows,
-                                                       .tileColumns = mProduct.tileLanes}));
+                                                       .tileColumns = mProduct.tileLanes,
+                                                       .tuning = expansion.tuning.tiling}));
         }
         auto kernel = std::make_shared<ShapedInvertedResidual>(
                 mProduct, mDepthwise, mDefinition,
                 Extents::of(mProduct, x, middle, types.outputs[0]->shape, depthwise.node.window,
-                            depthwise.filterH, expansion.filter.depth(), mDefinition.threads),
+                            depthwise.filterH, expansion.filter.depth(), mDefinition.threads,
+                            depthwise.tuning.invertedResidual),
                 window);
         HALYARD_RETURN_IF_ERROR(kernel->create(std::move(plan)));
         return std::shared_ptr<const ShapedInvertedResidual>(std::move(kernel));
@@ -398,7 +389,7 @@ class InvertedResidualKernel final : public StepKernel {
 
 }  // namespace
 
-bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet set) {
+bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, const CpuTarget& target) {
     const auto typeOfInput = [&](const Node& node, size_t input) -> const TensorType& {
         return graph.tensor(node.inputs[input]).type;
     };
@@ -408,6 +399,7 @@ bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, Instru
     if (expansion == nullptr || depthwise == nullptr || projection == nullptr) {
         return false;
     }
+    const InvertedResidualTuning& tuning = target.tuning.invertedResidual;
     const TensorType& x = typeOfInput(block.expansion, 0);
     const Shape& middle = graph.tensor(block.expansion.outputs[0]).type.shape;
     const Shape& output = graph.tensor(block.projection.outputs[0]).type.shape;
@@ -421,23 +413,23 @@ bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, Instru
     const Shape& filter = typeOfInput(block.depthwise, 1).shape;
     const Shape& weights = typeOfInput(block.expansion, 1).shape;
     const int64_t depth = int64_t{weights[1]} * weights[2] * weights[3];
-    const Extents e =
-            Extents::of(floatGemm(set), x.shape, middle, output, window, filter[1], depth, 1);
+    const Extents e = Extents::of(floatGemm(target.set), x.shape, middle, output, window, filter[1],
+                                  depth, 1, tuning);
     constexpr int64_t kBytes = sizeof(float);
     // An expansion that is not pointwise takes a line at a time.
-    if (e.width * depth * e.expanded > kMostLineOperations) {
+    if (e.width * depth * e.expanded > tuning.mostLineOperations) {
         return false;
     }
     return e.block > 0 && e.height > 1 && e.outputHeight > 0 && e.outputWidth > 0 &&
-           e.height * e.ringLine() * kBytes >= kFewestFusedPointwiseDepthwiseBytes &&
-           (e.ringLength() + e.passLength()) * kBytes <= kMostRingBytes;
+           e.height * e.ringLine() * kBytes >= tuning.fewestExpandedBytes &&
+           (e.ringLength() + e.passLength()) * kBytes <= tuning.mostRingBytes;
 }
 
 Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelArguments& arguments,
-                                                                  InstructionSet set) {
+                                                                  const CpuTarget& target) {
     const Graph& graph = arguments.graph;
-    const FloatGemm& product = floatGemm(set);
-    const FloatDepthwise& lines = floatDepthwise(set);
+    const FloatGemm& product = floatGemm(target.set);
+    const FloatDepthwise& lines = floatDepthwise(target.set);
     const Node& middle = *arguments.others[0];
     const Node& last = *arguments.others[1];
     const auto& expansion = *std::get_if<Conv2d>(&arguments.node.descriptor);
@@ -445,26 +437,26 @@ Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelAr
     Definition definition;
     definition.expansion =
             convGemmDefinition({.window = &expansion.window, .activation = expansion.activation},
-                               argumentsOf(arguments, arguments.node), 1);
+                               argumentsOf(arguments, arguments.node), 1, target.tuning);
     definition.isPointwise =
             isPointwise(expansion, graph.tensor(arguments.node.inputs[1]).type.shape);
     definition.expansionRange = rangeOf(expansion.activation);
-    definition.depthwise = depthwiseDefinition(argumentsOf(arguments, middle));
+    definition.depthwise = depthwiseDefinition(argumentsOf(arguments, middle), target.tuning);
     definition.depthwiseRange = rangeOf(definition.depthwise.node.activation);
     definition.projection =
             convGemmDefinition({.window = &projection.window, .activation = projection.activation},
-                               argumentsOf(arguments, last), 1);
+                               argumentsOf(arguments, last), 1, target.tuning);
     definition.projectionRange = rangeOf(projection.activation);
     definition.threads = arguments.threads;
     HALYARD_ASSIGN_OR_RETURN(definition.expansionPanels,
-                             packFloatConvGemm(set, definition.expansion.filter,
+                             packFloatConvGemm(target.set, definition.expansion.filter,
                                                argumentsOf(arguments, arguments.node)));
     HALYARD_ASSIGN_OR_RETURN(
             definition.depthwisePanels,
-            packFloatDepthwise(set, definition.depthwise, argumentsOf(arguments, middle)));
-    HALYARD_ASSIGN_OR_RETURN(
-            definition.projectionPanels,
-            packFloatConvGemm(set, definition.projection.filter, argumentsOf(arguments, last)));
+            packFloatDepthwise(target.set, definition.depthwise, argumentsOf(arguments, middle)));
+    HALYARD_ASSIGN_OR_RETURN(definition.projectionPanels,
+                             packFloatConvGemm(target.set, definition.projection.filter,
+                                               argumentsOf(arguments, last)));
     size_t inputs = 1;
     for (const Node* node : {&arguments.node, &middle, &last}) {
         arguments.packed.push_back(node->inputs[1]);
@@ -472,9 +464,9 @@ Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelAr
         inputs += 2;
     }
     definition.epilogue =
-            Epilogue::of(graph, last.outputs[0], arguments.others.subspan(2), inputs, set);
-    return std::unique_ptr<const StepKernel>(
-            std::make_unique<InvertedResidualKernel>(product, lines, set, std::move(definition)));
+            Epilogue::of(graph, last.outputs[0], arguments.others.subspan(2), inputs, target.set);
+    return std::unique_ptr<const StepKernel>(std::make_unique<InvertedResidualKernel>(
+            product, lines, target.set, std::move(definition)));
 }
 
 }  // namespace halyard::engine::cpu

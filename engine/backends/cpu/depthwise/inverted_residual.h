@@ -10,7 +10,7 @@
 
 #include <memory>
 
-#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/step_kernel.h"
@@ -25,10 +25,10 @@ struct InvertedResidual {
 };
 
 // Whether the nodes are a block that is faster as a whole.
-bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, InstructionSet set);
+bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, const CpuTarget& target);
 
 // Of arguments.node and the first two of arguments.others, for which it pays.
 Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelArguments& arguments,
-                                                                  InstructionSet set);
+                                                                  const CpuTarget& target);
 
 }  // namespace halyard::engine::cpu

@@ -155,15 +155,15 @@ Status supports(const Activate& /*node*/, const Graph& /*graph*/, const Node& /*
 
 Result<std::unique_ptr<const StepKernel>> compile(const Activate& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const TensorType& x = inputType(arguments.graph, arguments.node);
     if (isOfBytes(x.type)) {
         return byteLookupKernel(
                 arguments, activationTable(node, x, outputType(arguments.graph, arguments.node)),
-                set);
+                target.set);
     }
-    const ActivateFloats* form = HALYARD_CPU_CHOOSE(set, activateFloats)();
-    return plainKernel(arguments, toString(set),
+    const ActivateFloats* form = HALYARD_CPU_CHOOSE(target.set, activateFloats)();
+    return plainKernel(arguments, toString(target.set),
                        [node, form](KernelCall& call) { return activate(node, *form, call); });
 }
 

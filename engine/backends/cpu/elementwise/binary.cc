@@ -360,17 +360,18 @@ Status supports(const Binary& node, const Graph& graph, const Node& whole) {
 
 Result<std::unique_ptr<const StepKernel>> compile(const Binary& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const TensorType& output = outputType(arguments.graph, arguments.node);
-    const Combine form = formOf(output.type, set);
+    const Combine form = formOf(output.type, target.set);
     const Combination combination =
             combinationOf(node, inputType(arguments.graph, arguments.node, 0),
                           inputType(arguments.graph, arguments.node, 1), output);
     const int64_t operations = node.function == Binary::Function::POW ? 64 : 1;
-    return plainKernel(arguments, toString(set), [combination, form, operations](KernelCall& call) {
-        return forEachRow(call, operations,
-                          [&](const CombinedRow& row) { form(combination, row); });
-    });
+    return plainKernel(
+            arguments, toString(target.set), [combination, form, operations](KernelCall& call) {
+                return forEachRow(call, operations,
+                                  [&](const CombinedRow& row) { form(combination, row); });
+            });
 }
 
 std::optional<ByteAddition> byteAdditionOf(const Binary& node, const TensorType& a,

@@ -164,14 +164,14 @@ Status supports(const Compare& /*node*/, const Graph& /*graph*/, const Node& /*w
 
 Result<std::unique_ptr<const StepKernel>> compile(const Compare& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const TensorType& a = inputType(arguments.graph, arguments.node, 0);
-    const ComparisonForms& forms = *HALYARD_CPU_CHOOSE(set, comparisonForms)();
+    const ComparisonForms& forms = *HALYARD_CPU_CHOOSE(target.set, comparisonForms)();
     const CompareRow form = a.type == DataType::BOOL8 ? forms.bools : forms.rows.of(a.type);
     const Comparison comparison = {.function = node.function,
                                    .a = a.quantization,
                                    .b = inputType(arguments.graph, arguments.node, 1).quantization};
-    return plainKernel(arguments, toString(set), [comparison, form](KernelCall& call) {
+    return plainKernel(arguments, toString(target.set), [comparison, form](KernelCall& call) {
         return forEachRow(call, 1, [&](const CombinedRow& row) { form(comparison, row); });
     });
 }
@@ -188,9 +188,9 @@ Status supports(const Select& /*node*/, const Graph& graph, const Node& whole) {
 
 Result<std::unique_ptr<const StepKernel>> compile(const Select& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    const auto form = HALYARD_CPU_CHOOSE(set, comparisonForms)()->select;
-    return plainKernel(arguments, toString(set), [form](KernelCall& call) {
+                                                  const CpuTarget& target) {
+    const auto form = HALYARD_CPU_CHOOSE(target.set, comparisonForms)()->select;
+    return plainKernel(arguments, toString(target.set), [form](KernelCall& call) {
         const size_t size = elementSize(call.output(0).type->type);
         const auto* condition = call.input(0).as<uint8_t>();
         const auto* a = call.input(1).as<std::byte>();

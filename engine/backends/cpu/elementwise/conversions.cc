@@ -160,8 +160,9 @@ Status supports(const Dequantize& /*node*/, const Graph& graph, const Node& whol
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Dequantize& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return compileConversion(arguments, set, HALYARD_CPU_CHOOSE(set, conversions)()->dequantize);
+                                                  const CpuTarget& target) {
+    return compileConversion(arguments, target.set,
+                             HALYARD_CPU_CHOOSE(target.set, conversions)()->dequantize);
 }
 
 Status supports(const Quantize& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -169,8 +170,9 @@ Status supports(const Quantize& /*node*/, const Graph& /*graph*/, const Node& /*
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Quantize& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return compileConversion(arguments, set, HALYARD_CPU_CHOOSE(set, conversions)()->quantize);
+                                                  const CpuTarget& target) {
+    return compileConversion(arguments, target.set,
+                             HALYARD_CPU_CHOOSE(target.set, conversions)()->quantize);
 }
 
 Status supports(const Cast& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -178,12 +180,13 @@ Status supports(const Cast& /*node*/, const Graph& /*graph*/, const Node& /*whol
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Cast& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const TensorType& from = inputType(arguments.graph, arguments.node);
     if (from.type != outputType(arguments.graph, arguments.node).type) {
-        return compileConversion(arguments, set, HALYARD_CPU_CHOOSE(set, conversions)()->cast);
+        return compileConversion(arguments, target.set,
+                                 HALYARD_CPU_CHOOSE(target.set, conversions)()->cast);
     }
-    return plainKernel(arguments, {}, [set](KernelCall& call) -> Status {
+    return plainKernel(arguments, {}, [set = target.set](KernelCall& call) -> Status {
         HALYARD_ASSIGN_OR_RETURN(const size_t bytes, call.output(0).type->byteSize());
         StridedCopy copy;
         copy.addAxis(static_cast<int64_t>(bytes), 1, 1);

@@ -122,15 +122,15 @@ Status supports(const Unary& /*node*/, const Graph& /*graph*/, const Node& /*who
 
 Result<std::unique_ptr<const StepKernel>> compile(const Unary& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const TensorType& x = inputType(arguments.graph, arguments.node);
     if (isOfBytes(x.type)) {  // no other function takes them
-        return byteLookupKernel(arguments,
-                                rsqrtTable(x, outputType(arguments.graph, arguments.node)), set);
+        return byteLookupKernel(
+                arguments, rsqrtTable(x, outputType(arguments.graph, arguments.node)), target.set);
     }
     const DataType type = x.type;
-    const ApplyUnary form = HALYARD_CPU_CHOOSE(set, unaryForms)()->of(type);
-    return plainKernel(arguments, toString(set), [node, form, type](KernelCall& call) {
+    const ApplyUnary form = HALYARD_CPU_CHOOSE(target.set, unaryForms)()->of(type);
+    return plainKernel(arguments, toString(target.set), [node, form, type](KernelCall& call) {
         const auto size = static_cast<int64_t>(elementSize(type));
         const auto* from = call.input(0).as<std::byte>();
         auto* to = call.output(0).as<std::byte>();

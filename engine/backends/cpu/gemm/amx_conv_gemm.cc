@@ -18,15 +18,6 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// What it costs to copy a tile's depth of a row, over what it costs to multiply the row, as part of
-// its tile, with a column.
-constexpr int64_t kCopy = 28;
-// Bytes of rows that are copied at a time: what stays in L2 next to the weights. More
-// where the weights come from farther away each time: this share of those, and at most so much.
-constexpr int64_t kCopyBytes = int64_t{64} << 10;
-constexpr int64_t kCopyShare = 8;
-constexpr int64_t kMostCopyBytes = int64_t{512} << 10;
-
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
@@ -36,6 +27,7 @@ class ShapedAmxConvGemm final : public UnitKernel {
     ShapedAmxConvGemm(const AmxInt8Gemm& form, const ConvGemmDefinition& definition,
                       PackedConstant panels, ConvGemmPlan plan, ByteZeros zeros)
         : mForm(form),
+          mTuning(definition.tuning.amx),
           mDepth(withoutGaps(definition.filter, kTileDepth).paddedDepth()),
           mGroupPanels(kTilePanels.panels(definition.filter.groupChannels())),
           mGroupDepth(definition.filter.runLength),
@@ -81,12 +73,13 @@ class ShapedAmxConvGemm final : public UnitKernel {
             (lines == 1 || mPlan.aLine() % mPlan.aRow() == 0)) {
             const int64_t all = rowsInPlace(lines, rows / lines, mPlan.aLine(), mPlan.aRow());
             const int64_t columns = mPlan.unitElements() / rows;
-            if (ceilDivide(all, kTileRows) * columns <= tiles * (columns + kCopy)) {
+            if (ceilDivide(all, kTileRows) * columns <= tiles * (columns + mTuning.copy)) {
                 return 0;
             }
         }
         const int64_t weights = mGroupPanels * kTilePanels.panelBytes(mDepth);
-        const int64_t bytes = std::clamp(weights / kCopyShare, kCopyBytes, kMostCopyBytes);
+        const int64_t bytes =
+                std::clamp(weights / mTuning.copyShare, mTuning.copyBytes, mTuning.mostCopyBytes);
         // In pairs of tiles, as they are multiplied, and in parts of about the same length.
         const int64_t pairs = ceilDivide(tiles, 2);
         const int64_t atOnce = std::clamp<int64_t>(bytes / mDepth / (2 * kTileRows), 1, pairs);
@@ -130,6 +123,7 @@ class ShapedAmxConvGemm final : public UnitKernel {
         matrix.high = mRange.high;
         matrix.weightsZero = mZeros.weights;
         block.signedLeft = mSigned;
+        block.tuning = mTuning;
         block.depth = mDepth;
         block.memory = memory + mTiles;
         block.bytesBehind = bytesBehind(call, index, unit);
@@ -148,6 +142,7 @@ class ShapedAmxConvGemm final : public UnitKernel {
     }
 
     const AmxInt8Gemm& mForm;
+    const AmxTuning mTuning;
     const int64_t mDepth;
     const int64_t mGroupPanels;
     const int64_t mGroupDepth;
@@ -199,7 +194,8 @@ class AmxConvGemmKernel final : public StepKernel {
                                              .alwaysPaddedTile = false,
                                              .readsResults = !mDefinition.epilogue.empty() &&
                                                              !mDefinition.epilogue.addition(),
-                                             .threads = mDefinition.threads}));
+                                             .threads = mDefinition.threads,
+                                             .tuning = mDefinition.tuning.tiling}));
         auto kernel = std::make_shared<ShapedAmxConvGemm>(mForm, mDefinition, mPanels,
                                                           std::move(plan), mZeros);
         HALYARD_RETURN_IF_ERROR(
@@ -229,7 +225,7 @@ bool isLegalForAmx(const Graph& graph, const Node& node) {
                                              : std::ranges::all_of(weights.channelScales, isSmall));
 }
 
-bool isProfitableOnAmx(const ConvGemmFilter& filter, const Shape& output) {
+bool isProfitableOnAmx(const ConvGemmFilter& filter, const Shape& output, const CpuTuning& tuning) {
     if (!output.isFullyKnown()) {
         return false;
     }
@@ -241,14 +237,14 @@ bool isProfitableOnAmx(const ConvGemmFilter& filter, const Shape& output) {
     // In cycles for a group of channels, measured: 64 products of bytes that a vector has are half
     // of one, and a tile of 16384 products is 16, whatever it has. Rows that are copied cost, and
     // so does each tile of sums, which goes through memory.
-    constexpr int64_t kStoreSums = 48;
-    constexpr int64_t kBegin = 400;
-    const int64_t byVectors = rows * ceilDivide(columns, 16) * (ceilDivide(filter.depth(), 4) / 2);
+    const int64_t byVectors = rows * ceilDivide(columns, 16) *
+                              (ceilDivide(filter.depth(), 4) / tuning.vectors.int8GroupsPerCycle);
     const int64_t tilesOfDepth = ceilDivide(filter.depth(), kTileDepth);
-    const int64_t copies = filter.runLength % kTileDepth == 0 ? 0 : rows * tilesOfDepth * 2;
+    const int64_t copies =
+            filter.runLength % kTileDepth == 0 ? 0 : rows * tilesOfDepth * tuning.amx.copyCycles;
     const int64_t byTiles = ceilDivide(rows, kTileRows) * ceilDivide(columns, kTileColumns) *
-                                    (tilesOfDepth * 18 + kStoreSums) +
-                            copies + kBegin;
+                                    (tilesOfDepth * tuning.amx.tileCycles + tuning.amx.storeSums) +
+                            copies + tuning.amx.begin;
     return byTiles < byVectors;
 }
 

@@ -20,7 +20,7 @@ bool isLegalForAmx(const Graph& graph, const Node& node);
 
 // Whether tiles are the faster form of a node with that output: not where most of each would stay
 // empty, or where nobody knows yet how many rows there are.
-bool isProfitableOnAmx(const ConvGemmFilter& filter, const Shape& output);
+bool isProfitableOnAmx(const ConvGemmFilter& filter, const Shape& output, const CpuTuning& tuning);
 
 // Takes what isLegalForAmx(). `set` is what the form is called by.
 Result<std::unique_ptr<const StepKernel>> compileAmxConvGemm(ConvGemmDefinition definition,

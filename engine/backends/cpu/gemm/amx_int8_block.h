@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "engine/backends/cpu/gemm/quantized_gemm.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/numerics/scaled_sum.h"
 
 namespace halyard::engine::cpu {
@@ -45,7 +46,8 @@ struct TileBlock {
     QuantizedBlock matrix;
     TileAddition addition;
     bool signedLeft = false;
-    int64_t depth = 0;  // of the panels
+    AmxTuning tuning = {};  // tallBytes, chunkBytes and stayingBytes of it
+    int64_t depth = 0;      // of the panels
     // So many rows are copied before they are multiplied. 0: they are read where they lie, which
     // takes a multiple of kTileDepth for `runLength`, kTileRows rows at least, and, where there are
     // several lines, a whole number of rows from a line to the next.

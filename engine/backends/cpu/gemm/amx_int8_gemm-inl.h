@@ -32,13 +32,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Tiles of rows that may be multiplied with a panel at once, and one less; and their bytes at most.
+// Tiles of rows that may be multiplied with a panel at once, and one less.
 constexpr int64_t kTallTiles = 4;
-constexpr int64_t kTallBytes = int64_t{42} << 10;
-// Panels that stay in L2 while rows go by.
-constexpr int64_t kChunkBytes = int64_t{96} << 10;
-// All panels that stay there from rows to rows.
-constexpr int64_t kStayingBytes = int64_t{1} << 20;
 
 template <typename Tiles, bool kSigned>
 class AmxConvGemm {
@@ -106,7 +101,8 @@ class AmxConvGemm {
             return;
         }
         const int64_t inChunk =
-                std::max<int64_t>(kChunkBytes / mPanelBytes / kGroupPanels, 1) * kGroupPanels;
+                std::max<int64_t>(mBlock.tuning.chunkBytes / mPanelBytes / kGroupPanels, 1) *
+                kGroupPanels;
         for (int64_t chunk = 0; chunk < panels; chunk += inChunk) {
             const int64_t end = std::min(chunk + inChunk, panels);
             fetchBeyond(rows, chunk, end, (tiles + 1) / 2);
@@ -123,8 +119,9 @@ class AmxConvGemm {
     // Whether all rows are multiplied with each panel at once, so that weights are read once: where
     // these come from beyond L2, that is what takes the time. The L1d has to
     // keep the rows meanwhile.
-    static bool isTall(const PlacedRows& rows, int64_t tiles) {
-        return (tiles == kTallTiles || tiles == kTallTiles - 1) && rows.bytes() <= kTallBytes;
+    bool isTall(const PlacedRows& rows, int64_t tiles) const {
+        return (tiles == kTallTiles || tiles == kTallTiles - 1) &&
+               rows.bytes() <= mBlock.tuning.tallBytes;
     }
 
     // A function of its own: what multiply() calls is then still part of it.
@@ -143,7 +140,7 @@ class AmxConvGemm {
     void fetchBeyond(const PlacedRows& rows, int64_t panel, int64_t end, int64_t blocks) {
         const int64_t panels = kTilePanels.panels(mMatrix.columns);
         const std::byte* const behind = panelAt(end);
-        const bool isThere = rows.first > 0 && panels * mPanelBytes <= kStayingBytes;
+        const bool isThere = rows.first > 0 && panels * mPanelBytes <= mBlock.tuning.stayingBytes;
         const int64_t bytes = std::min((end - panel) * mPanelBytes,
                                        (panels - end) * mPanelBytes + mBlock.bytesBehind);
         const int64_t steps = blocks * ((end - panel + 1) / 2) * (mBlock.depth / kTileDepth);

@@ -27,9 +27,11 @@ namespace {
 template <typename T>
 class ShapedBatchMatmul final : public ShapedKernel {
   public:
-    ShapedBatchMatmul(const BatchMatmul& node, InstructionSet set, MatrixExtents extents)
+    ShapedBatchMatmul(const BatchMatmul& node, InstructionSet set, const L1dSets& l1d,
+                      MatrixExtents extents)
         : mNode(node),
           mSet(set),
+          mL1d(l1d),
           mForm(floatGemm(set)),
           mExtents(std::move(extents)),
           mTileColumns(4 * mForm.tileLanes) {}
@@ -159,6 +161,7 @@ class ShapedBatchMatmul final : public ShapedKernel {
                         block.columns = std::min(tileColumns, mExtents.columns - column);
                         block.low = -std::numeric_limits<float>::infinity();
                         block.high = std::numeric_limits<float>::infinity();
+                        block.l1d = mL1d;
                         T* const to =
                                 output + (matrix * mExtents.rows + row) * mExtents.columns + column;
                         if constexpr (kHalves) {
@@ -185,6 +188,7 @@ class ShapedBatchMatmul final : public ShapedKernel {
 
     const BatchMatmul mNode;
     const InstructionSet mSet;
+    const L1dSets mL1d;
     const FloatGemm& mForm;
     const MatrixExtents mExtents;
     const int64_t mTileColumns;
@@ -198,8 +202,8 @@ class ShapedBatchMatmul final : public ShapedKernel {
 
 class FloatBatchMatmul final : public StepKernel {
   public:
-    FloatBatchMatmul(std::string name, const BatchMatmul& node, InstructionSet set)
-        : mName(std::move(name)), mNode(node), mSet(set) {}
+    FloatBatchMatmul(std::string name, const BatchMatmul& node, const CpuTarget& target)
+        : mName(std::move(name)), mNode(node), mSet(target.set), mL1d(target.tuning.l1d) {}
 
     std::string_view name() const override { return mName; }
 
@@ -221,7 +225,7 @@ class FloatBatchMatmul final : public StepKernel {
   private:
     template <typename T>
     Result<std::shared_ptr<const ShapedKernel>> shaped(const MatrixExtents& extents) const {
-        auto kernel = std::make_shared<ShapedBatchMatmul<T>>(mNode, mSet, extents);
+        auto kernel = std::make_shared<ShapedBatchMatmul<T>>(mNode, mSet, mL1d, extents);
         HALYARD_RETURN_IF_ERROR(kernel->create());
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
     }
@@ -229,6 +233,7 @@ class FloatBatchMatmul final : public StepKernel {
     const std::string mName;
     const BatchMatmul mNode;
     const InstructionSet mSet;
+    const L1dSets mL1d;
 };
 
 }  // namespace
@@ -244,14 +249,14 @@ Status supports(const BatchMatmul& /*node*/, const Graph& graph, const Node& who
 
 Result<std::unique_ptr<const StepKernel>> compile(const BatchMatmul& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     if (isOfBytes(inputType(arguments.graph, arguments.node).type)) {
-        return compileQuantizedBatchMatmul(node, arguments, set);
+        return compileQuantizedBatchMatmul(node, arguments, target);
     }
     return std::unique_ptr<const StepKernel>(std::make_unique<FloatBatchMatmul>(
-            kernelName(arguments,
-                       std::string(floatGemm(set).tile) + " " + std::string(toString(set))),
-            node, set));
+            kernelName(arguments, std::string(floatGemm(target.set).tile) + " " +
+                                          std::string(toString(target.set))),
+            node, target));
 }
 
 }  // namespace halyard::engine::cpu

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/graph/tensor.h"
@@ -64,6 +64,6 @@ class ReferenceBatchMatmul final : public ShapedKernel {
 
 // Inputs and output of bytes.
 Result<std::unique_ptr<const StepKernel>> compileQuantizedBatchMatmul(
-        const BatchMatmul& node, const KernelArguments& arguments, InstructionSet set);
+        const BatchMatmul& node, const KernelArguments& arguments, const CpuTarget& target);
 
 }  // namespace halyard::engine::cpu

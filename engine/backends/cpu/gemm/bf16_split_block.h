@@ -68,6 +68,7 @@ struct SplitBlock {
     // panels go by for each block, which should not have to come from far. Else they go by in
     // chunks, once for so many blocks.
     int64_t blocksAtOnce = 1;
+    int64_t chunkBytes = Bf16SplitTuning().chunkBytes;  // of panels that L2 keeps meanwhile
     std::byte* memory = nullptr;  // splitMemoryBytes(), aligned to a cache line
 };
 

@@ -19,12 +19,6 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// Weights that stay in L2 while blocks of rows go by one at a time. Where there are
-// more, as many blocks go by together as take this share of the weights, and at most so much.
-constexpr int64_t kFewWeightBytes = int64_t{1} << 20;
-constexpr int64_t kRowShare = 8;
-constexpr int64_t kMostRowBytes = int64_t{512} << 10;
-
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
@@ -35,6 +29,7 @@ class ShapedBf16SplitConvGemm final : public UnitKernel {
                             const ConvGemmDefinition& definition, PackedConstant panels,
                             ConvGemmPlan plan)
         : mForm(form),
+          mTuning(definition.tuning.bf16Split),
           mParts(parts),
           mDepth(withoutGaps(definition.filter, kSplitDepth).paddedDepth()),
           mGroupPanels(kTilePanels.panels(definition.filter.groupChannels())),
@@ -59,12 +54,12 @@ class ShapedBf16SplitConvGemm final : public UnitKernel {
     int64_t blocksAtOnce() const {
         const int64_t columns = mPlan.unitElements() / mPlan.unitRows();
         const int64_t weights = kTilePanels.panels(columns) * splitPanelBytes(mDepth, mParts.right);
-        if (weights <= kFewWeightBytes) {
+        if (weights <= mTuning.fewWeightBytes) {
             return 1;
         }
         const int64_t most =
                 std::min(kMostSplitBlocks, ceilDivide(mPlan.unitRows(), kSplitBlockRows));
-        const int64_t bytes = std::min(weights / kRowShare, kMostRowBytes);
+        const int64_t bytes = std::min(weights / mTuning.rowShare, mTuning.mostRowBytes);
         return std::clamp<int64_t>(bytes / (kSplitBlockRows * splitRowBytes(mDepth, mParts.left)),
                                    1, most);
     }
@@ -91,12 +86,14 @@ class ShapedBf16SplitConvGemm final : public UnitKernel {
         block.parts = mParts;
         block.depth = mDepth;
         block.blocksAtOnce = mBlocksAtOnce;
+        block.chunkBytes = mTuning.chunkBytes;
         block.memory = memory + mTiles;
         mForm.compute(block);
         mEpilogue.apply(call, mPlan.outputRows(unit));
     }
 
     const Bf16SplitGemm& mForm;
+    const Bf16SplitTuning mTuning;
     const HiLoSplit mParts;
     const int64_t mDepth;
     const int64_t mGroupPanels;
@@ -217,7 +214,8 @@ class Bf16SplitConvGemmKernel final : public StepKernel {
                 ConvGemmPlan::create(shape, {.tileRows = kSplitBlockRows,
                                              .tileColumns = 2 * kTileColumns,
                                              .readsResults = !mDefinition.epilogue.empty(),
-                                             .threads = mDefinition.threads}));
+                                             .threads = mDefinition.threads,
+                                             .tuning = mDefinition.tuning.tiling}));
         auto kernel = std::make_shared<ShapedBf16SplitConvGemm>(mForm, mParts, mDefinition, mPanels,
                                                                 std::move(plan));
         HALYARD_RETURN_IF_ERROR(kernel->create());
@@ -233,23 +231,23 @@ class Bf16SplitConvGemmKernel final : public StepKernel {
 
 // Whether an estimate says that a product of that many rows takes less time by tiles of parts than
 // by vectors of floats.
-bool pays(const ConvGemmFilter& filter, int64_t rows, HiLoSplit parts) {
+bool pays(const ConvGemmFilter& filter, int64_t rows, HiLoSplit parts, const CpuTuning& tuning) {
+    const Bf16SplitTuning& costs = tuning.bf16Split;
+    const VectorTuning& vectors = tuning.vectors;
     // In cycles for a group of channels, measured. A vector of products is half of one, and a tile
     // of them 20, whatever it has. Splitting a tile's depth of a row into each of its parts costs,
     // and so does each tile of sums, which goes through memory.
-    constexpr int64_t kTile = 20;
-    constexpr int64_t kSplit = 8;
-    constexpr int64_t kGather = 8;
-    constexpr int64_t kStoreSums = 160;
-    constexpr int64_t kBegin = 1000;
     const int64_t columns = ceilDivide(filter.groupChannels(), kTileColumns);
     const int64_t steps = ceilDivide(filter.depth(), kSplitDepth);
     const bool gathers = filter.runs > 1 && filter.runLength % kSplitDepth != 0;
-    const int64_t splitting = rows * steps * (kSplit * parts.left + (gathers ? kGather : 0));
+    const int64_t splitting =
+            rows * steps * (costs.split * parts.left + (gathers ? costs.gather : 0));
     const int64_t tiles = ceilDivide(rows, kTileRows) * columns;
     const int64_t byTiles =
-            tiles * (steps * parts.products() * kTile + kStoreSums) + splitting + kBegin;
-    const int64_t byVectors = rows * columns * (filter.depth() + 8) * 9 / 16;
+            tiles * (steps * parts.products() * costs.tileCycles + costs.storeSums) + splitting +
+            costs.begin;
+    const int64_t byVectors = rows * columns * (filter.depth() + vectors.floatExtraSteps) *
+                              vectors.floatNumerator / vectors.floatDenominator;
     return byTiles < byVectors;
 }
 
@@ -276,7 +274,7 @@ Result<std::optional<HiLoSplit>> hiLoSplitOf(const ConvGemmDefinition& definitio
     for (size_t axis = 0; axis + 1 < output.rank(); ++axis) {
         rows *= output[axis];
     }
-    if (!pays(definition.filter, rows, parts)) {
+    if (!pays(definition.filter, rows, parts, definition.tuning)) {
         return kNone;
     }
     // Last, because it reads the weights.

@@ -71,8 +71,6 @@ class Bf16SplitConvGemm {
     using Words = hn::RebindToUnsigned<Floats>;
     static constexpr Floats kFloats = {};
     static constexpr Words kWords = {};
-    // Panels that stay in L2 while rows go by.
-    static constexpr int64_t kChunkBytes = int64_t{96} << 10;
     static constexpr int64_t kLine = 64;  // bytes that are fetched at once
     static constexpr int64_t kTileFloats = kTileBytes / int64_t{sizeof(float)};
     static constexpr int64_t kStepBytes = kRight * kTileBytes;
@@ -102,7 +100,8 @@ class Bf16SplitConvGemm {
     void multiply() {
         const int64_t blocks = (mCount + kSplitBlockRows - 1) / kSplitBlockRows;
         const int64_t inChunk =
-                mRing == 1 ? mPanels : std::max<int64_t>(kChunkBytes / mPanelBytes / 2, 1) * 2;
+                mRing == 1 ? mPanels
+                           : std::max<int64_t>(mBlock.chunkBytes / mPanelBytes / 2, 1) * 2;
         auto place = Rows::Place::of(mMatrix, mFirst);
         for (int64_t chunk = 0; chunk < mPanels; chunk += inChunk) {
             const int64_t end = std::min(chunk + inChunk, mPanels);

@@ -17,31 +17,33 @@ namespace halyard::engine::cpu {
 
 Result<std::unique_ptr<const StepKernel>> compileConvGemm(const ConvGemmNode& node,
                                                           const KernelArguments& arguments,
-                                                          InstructionSet set) {
+                                                          const CpuTarget& target) {
     const Node& whole = arguments.node;
     const bool bytes = isOfBytes(typeOf(arguments, whole.inputs[0]).type);
-    ConvGemmDefinition definition =
-            convGemmDefinition(node, arguments, bytes ? quantizedGemm(set).depthGroup : 1);
-    definition.epilogue = Epilogue::of(arguments, set);
+    ConvGemmDefinition definition = convGemmDefinition(
+            node, arguments, bytes ? quantizedGemm(target.set).depthGroup : 1, target.tuning);
+    definition.epilogue = Epilogue::of(arguments, target.set);
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);
     if (!bytes) {
-        if (const Bf16SplitGemm* const split = bf16SplitGemm(set); split != nullptr) {
+        if (const Bf16SplitGemm* const split = bf16SplitGemm(target.set); split != nullptr) {
             HALYARD_ASSIGN_OR_RETURN(const std::optional<HiLoSplit> parts,
                                      hiLoSplitOf(definition, arguments));
             if (parts.has_value()) {
                 return compileBf16SplitConvGemm(std::move(definition), arguments, *split, *parts,
-                                                toString(set));
+                                                toString(target.set));
             }
         }
-        return compileFloatConvGemm(std::move(definition), arguments, set);
+        return compileFloatConvGemm(std::move(definition), arguments, target.set);
     }
-    const AmxInt8Gemm* const tiles = amxInt8Gemm(set);
+    const AmxInt8Gemm* const tiles = amxInt8Gemm(target.set);
     return tiles != nullptr && isLegalForAmx(arguments.graph, whole) &&
                            isProfitableOnAmx(definition.filter,
-                                             typeOf(arguments, whole.outputs[0]).shape)
-                   ? compileAmxConvGemm(std::move(definition), arguments, *tiles, toString(set))
-                   : compileQuantizedConvGemm(std::move(definition), arguments, set);
+                                             typeOf(arguments, whole.outputs[0]).shape,
+                                             target.tuning)
+                   ? compileAmxConvGemm(std::move(definition), arguments, *tiles,
+                                        toString(target.set))
+                   : compileQuantizedConvGemm(std::move(definition), arguments, target.set);
 }
 
 }  // namespace halyard::engine::cpu

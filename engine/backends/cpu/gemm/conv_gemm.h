@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
-#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 #include "engine/plan/step_kernel.h"
 
@@ -16,6 +16,6 @@ namespace halyard::engine::cpu {
 
 Result<std::unique_ptr<const StepKernel>> compileConvGemm(const ConvGemmNode& node,
                                                           const KernelArguments& arguments,
-                                                          InstructionSet set);
+                                                          const CpuTarget& target);
 
 }  // namespace halyard::engine::cpu

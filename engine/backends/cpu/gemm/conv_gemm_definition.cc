@@ -51,12 +51,13 @@ ConvGemmFilter filterOf(const ConvGemmNode& node, const Shape& weights, int64_t 
 }
 
 ConvGemmDefinition convGemmDefinition(const ConvGemmNode& node, const KernelArguments& arguments,
-                                      int64_t multiple) {
+                                      int64_t multiple, const CpuTuning& tuning) {
     const Shape& weights = typeOf(arguments, arguments.node.inputs[1]).shape;
     ConvGemmDefinition definition;
     definition.activation = node.activation;
     definition.filter = filterOf(node, weights, multiple);
     definition.threads = arguments.threads;
+    definition.tuning = tuning;
     if (node.window != nullptr) {
         definition.window = *node.window;
         definition.filterH = weights[1];

@@ -12,6 +12,7 @@
 
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/fields.h"
@@ -60,6 +61,7 @@ struct ConvGemmDefinition {
     std::optional<InputScale> scale;  // none: x is input 0, as it is
     Epilogue epilogue;
     size_t threads = 1;
+    CpuTuning tuning = {};
 
     Result<GemmShape> shapeFor(const Shape& x, const Shape& output) const;
 };
@@ -108,6 +110,6 @@ inline KernelArguments argumentsOf(const KernelArguments& step, const Node& node
 // Of arguments.node, without what follows it. A run of its filter is padded to a multiple of
 // `multiple`.
 ConvGemmDefinition convGemmDefinition(const ConvGemmNode& node, const KernelArguments& arguments,
-                                      int64_t multiple);
+                                      int64_t multiple, const CpuTuning& tuning);
 
 }  // namespace halyard::engine::cpu

@@ -17,19 +17,20 @@ Status supports(const Conv2d& /*node*/, const Graph& graph, const Node& whole) {
 
 Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     // Nothing is fused with such a node, unless another process has just changed the weights.
     if (arguments.others.empty() && padsWhatIsNotFinite(arguments.graph, arguments.node)) {
         return plainKernel(arguments, "reference",
                            [node](KernelCall& call) { return ref::run(node, call); });
     }
-    HALYARD_ASSIGN_OR_RETURN(const std::optional<int32_t> side, fastestWinograd(node, arguments));
+    HALYARD_ASSIGN_OR_RETURN(const std::optional<int32_t> side,
+                             fastestWinograd(node, arguments, target.tuning.winograd));
     if (side.has_value()) {
-        return compileWinograd(node, *side, arguments, set);
+        return compileWinograd(node, *side, arguments, target);
     }
     return compileConvGemm(
             {.window = &node.window, .groups = node.groups, .activation = node.activation},
-            arguments, set);
+            arguments, target);
 }
 
 Status supports(const FullyConnected& /*node*/, const Graph& graph, const Node& whole) {
@@ -38,8 +39,8 @@ Status supports(const FullyConnected& /*node*/, const Graph& graph, const Node& 
 
 Result<std::unique_ptr<const StepKernel>> compile(const FullyConnected& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return compileConvGemm({.activation = node.activation}, arguments, set);
+                                                  const CpuTarget& target) {
+    return compileConvGemm({.activation = node.activation}, arguments, target);
 }
 
 }  // namespace halyard::engine::cpu

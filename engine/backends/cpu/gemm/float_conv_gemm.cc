@@ -25,9 +25,6 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// Weights of so many bytes, of a thread's part, are not in L2.
-constexpr size_t kFarBytes = size_t{2} << 20;
-
 class ShapedFloatConvGemm final : public UnitKernel {
   public:
     ShapedFloatConvGemm(const FloatGemm& form, bool bfloats, const ConvGemmDefinition& definition,
@@ -35,6 +32,8 @@ class ShapedFloatConvGemm final : public UnitKernel {
         : mForm(form),
           mCompute(bfloats ? form.computeBfloats : form.compute),
           mPanelLength(form.panelLength(definition.filter.paddedDepth(), bfloats)),
+          mTuning(definition.tuning.vectors),
+          mL1d(definition.tuning.l1d),
           mFilter(definition.filter),
           mScale(definition.scale),
           mRange(rangeOf(definition.activation)),
@@ -52,9 +51,9 @@ class ShapedFloatConvGemm final : public UnitKernel {
             HALYARD_ASSIGN_OR_RETURN(
                     mResult, mMemory.add(static_cast<size_t>(mPlan.unitElements()), sizeof(float)));
         }
-        mLater = bytesToLater(mPanels, mPlan.rowUnits(), threads);
+        mLater = bytesToLater(mPanels, mPlan.rowUnits(), threads, mTuning.mostPrefetchBytes);
         mStreamsWeights = mPlan.rowUnits() == 1 && mPlan.unitRows() == 1 &&
-                          mPanels.bytes / threads >= kFarBytes;
+                          mPanels.bytes / threads >= static_cast<size_t>(mTuning.farBytes);
         setUnits(mPlan.unitCount(), mPlan.unitOperations());
         return {};
     }
@@ -103,6 +102,7 @@ class ShapedFloatConvGemm final : public UnitKernel {
         block.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data()) +
                        panel * mPanelLength;
         block.later = mLater;
+        block.l1d = mL1d;
         block.streamsWeights = mStreamsWeights;
         block.low = mRange.low;
         block.high = mRange.high;
@@ -132,6 +132,8 @@ class ShapedFloatConvGemm final : public UnitKernel {
     const FloatGemm& mForm;
     void (*const mCompute)(const FloatBlock& block);
     const int64_t mPanelLength;
+    const VectorTuning mTuning;
+    const L1dSets mL1d;
     const ConvGemmFilter mFilter;
     const std::optional<InputScale> mScale;
     const RealRange mRange;
@@ -225,7 +227,8 @@ class FloatConvGemm final : public StepKernel {
                                              .tileColumns = mForm.tileLanes,
                                              .alwaysPaddedTile = halves || scale.has_value(),
                                              .readsResults = !mDefinition.epilogue.empty(),
-                                             .threads = mDefinition.threads}));
+                                             .threads = mDefinition.threads,
+                                             .tuning = mDefinition.tuning.tiling}));
         auto kernel = std::make_shared<ShapedFloatConvGemm>(mForm, mBfloats, mDefinition, mPanels,
                                                             std::move(plan));
         HALYARD_RETURN_IF_ERROR(kernel->create(halves, mDefinition.threads));

@@ -4,7 +4,6 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/gemm/float_gemm.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
-#include "engine/backends/cpu/gemm/cache_sets.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/gemm/weight_prefetch.h"
 #include "engine/backends/cpu/vectors/bounds-inl.h"
@@ -198,7 +197,7 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
             static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
     constexpr int kMost = kMostRows<kV, Weight>;
     constexpr bool kPairs = kV == kVectors && kMost == kRows;
-    const int64_t most = rowsThatFitCache(kMost, block.aRow * ptrdiff_t{sizeof(float)}, l1dCache());
+    const int64_t most = rowsThatFitL1d(kMost, block.aRow * ptrdiff_t{sizeof(float)}, block.l1d);
     const bool takesLinesInPairs = kPairs && most == kMost && block.rows == kHalf;
     // Of about as many rows each: one of a few would wait for its sums.
     const int64_t tilesOfLine = (block.rows + most - 1) / most;

@@ -20,6 +20,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine/backends/cpu/hardware/l1d_sets.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 
 namespace halyard::engine::cpu {
@@ -39,6 +40,7 @@ struct FloatBlock {
     // The panels are more than L2 keeps from one time to the next, and one row is
     // multiplied with them.
     bool streamsWeights = false;
+    L1dSets l1d = {};  // of the processor
     float* c = nullptr;
     ptrdiff_t cLine = 0;
     ptrdiff_t cRow = 0;

@@ -8,31 +8,6 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// Of the left matrix in one unit: what stays in the cache next to the processor's registers while
-// all columns go by.
-constexpr int64_t kUnitBytes = int64_t{96} << 10;
-// More where the right matrix is so large that it comes from far away, each time that a unit goes
-// through it: this share of that one, and at most so much.
-constexpr int64_t kUnitShare = 8;
-constexpr int64_t kMostUnitBytes = int64_t{512} << 10;
-// And of its result, where that is read again: what stays in the next cache.
-constexpr int64_t kResultBytes = int64_t{128} << 10;
-// Weights that stay in L2 while rows go by, and how many more of them than of inputs
-// there are where columns are cut; short partitions of rows are slow to read again.
-constexpr int64_t kFewWeightBytes = int64_t{256} << 10;
-constexpr int64_t kMoreWeights = 2;
-constexpr int64_t kMoreWeightsOfRead = 4;
-// So many units per thread even out what threads are late by, and so many are too few.
-constexpr int64_t kUnitsPerThread = 4;
-constexpr int64_t kFewUnitsPerThread = 2;
-// Multiply-adds that are worth a unit of their own.
-constexpr int64_t kFewestOperations = int64_t{1} << 16;
-// As many rows of them as it takes to fetch the weights.
-constexpr int64_t kRowsOfFetching = 8;
-// And those that a unit should not exceed, because nobody asks in the midst of one whether it is
-// time to stop: some milliseconds.
-constexpr int64_t kMostOperations = int64_t{1} << 26;
-
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
@@ -46,17 +21,19 @@ class Cutter {
     Cutter(const GemmShape& shape, const GemmTraits& traits, int64_t depth)
         : mShape(shape),
           mTraits(traits),
+          mTuning(traits.tuning),
           mDepth(depth),
           mOneLine(shape.outputH == 1 && shape.filterW == 1),
           mThreads(static_cast<int64_t>(traits.threads)),
-          mWanted(mThreads == 1 ? 1 : mThreads * kUnitsPerThread) {
+          mWanted(mThreads == 1 ? 1 : mThreads * mTuning.unitsPerThread) {
         const int64_t weights = depth * shape.groupColumns();
         const int64_t pixels = shape.batches * shape.inputH * shape.inputW * shape.groupDepth();
-        const bool areMany = weights * bytes() > kFewWeightBytes;
+        const bool areMany = weights * bytes() > mTuning.fewWeightBytes;
         // Weights that come from far away and are by far the larger matrix are read once, and not
         // once for some rows: then the columns are cut.
-        mCutsColumns = areMany &&
-                       weights / (traits.readsResults ? kMoreWeightsOfRead : kMoreWeights) > pixels;
+        mCutsColumns = areMany && weights / (traits.readsResults ? mTuning.moreWeightsOfRead
+                                                                 : mTuning.moreWeights) >
+                                          pixels;
         // What neighbouring units share is better the larger of the two matrices.
         mCut.rowsFirst = mCutsColumns || (areMany && weights > pixels);
     }
@@ -95,11 +72,12 @@ class Cutter {
         const int64_t rowBytes = std::max<int64_t>(mDepth * bytes(), 1);
         const int64_t lineBytes = std::max<int64_t>(s.inputW * s.inputC * bytes(), 1);
         const int64_t resultBytes = std::max<int64_t>(s.outputC * bytes(), 1);
-        const int64_t unitBytes =
-                std::clamp(rowBytes * s.groupColumns() / kUnitShare, kUnitBytes, kMostUnitBytes);
+        const int64_t unitBytes = std::clamp(rowBytes * s.groupColumns() / mTuning.unitShare,
+                                             mTuning.unitBytes, mTuning.mostUnitBytes);
         const int64_t mostRows =
                 mTraits.readsResults
-                        ? std::max<int64_t>(std::max(kResultBytes, unitBytes) / resultBytes, 1)
+                        ? std::max<int64_t>(std::max(mTuning.resultBytes, unitBytes) / resultBytes,
+                                            1)
                         : std::numeric_limits<int64_t>::max();
         const int64_t fewestColumns =
                 mCutsColumns ? std::min(mTraits.tileColumns, s.groupColumns()) : s.groupColumns();
@@ -115,11 +93,11 @@ class Cutter {
             }
         }
         mCut.rows = mTraits.tileRows *
-                    std::clamp<int64_t>(kMostOperations / rowOperations / mTraits.tileRows, 1,
-                                        mostTiles);
+                    std::clamp<int64_t>(mTuning.mostOperations / rowOperations / mTraits.tileRows,
+                                        1, mostTiles);
         mCut.rows = std::min(mCut.rows, s.outputW);
         if (!mOneLine && mCut.rows == s.outputW) {
-            const int64_t most = kMostOperations / (rowOperations * s.outputW);
+            const int64_t most = mTuning.mostOperations / (rowOperations * s.outputW);
             mCut.lines = std::clamp<int64_t>(std::min({unitBytes / lineBytes - s.filterH, most,
                                                        mostRows / std::max<int64_t>(s.outputW, 1)}),
                                              1, s.outputH);
@@ -143,7 +121,7 @@ class Cutter {
     // Cuts rows as far as tiles go, and columns where those are too few.
     void shareRows() {
         cutRows(mWanted, mostly(mTraits.tileRows), mTraits.tileRows);
-        const int64_t few = mThreads * kFewUnitsPerThread;
+        const int64_t few = mThreads * mTuning.fewUnitsPerThread;
         if (!linesOverlap()) {
             cutRows(few, mostly(mTraits.smallTileRows), mTraits.smallTileRows);
         }
@@ -167,11 +145,11 @@ class Cutter {
     void cutRows(int64_t units, int64_t fewestRows, int64_t step) {
         const int64_t width = mShape.outputW;
         while (rowUnits() < units && mCut.lines > 1 && mCut.lines / 2 * width >= fewestRows &&
-               operations(mCut.lines / 2 * width, mCut.columns) > kFewestOperations) {
+               operations(mCut.lines / 2 * width, mCut.columns) > mTuning.fewestOperations) {
             mCut.lines = ceilDivide(mCut.lines, 2);
         }
         while (mOneLine && rowUnits() < units && mCut.rows > step && width > step &&
-               operations(mCut.rows / 2, mCut.columns) > kFewestOperations) {
+               operations(mCut.rows / 2, mCut.columns) > mTuning.fewestOperations) {
             mCut.rows = roundUp(mCut.rows / 2, step);
         }
     }
@@ -181,15 +159,17 @@ class Cutter {
     void cutColumns(int64_t units, int64_t step) {
         const int64_t columns = mShape.groupColumns();
         const int64_t all = operations(mCut.lines * mCut.rows, columns);
-        const int64_t fetching = operations(kRowsOfFetching, columns);
+        const int64_t fetching = operations(mTuning.rowsOfFetching, columns);
         const int64_t worthwhile = std::min(ceilDivide(units, rowUnits() * mShape.groups),
-                                            (all + fetching) / kFewestOperations);
-        const int64_t cuts = std::max<int64_t>({ceilDivide(all, kMostOperations), worthwhile, 1});
+                                            (all + fetching) / mTuning.fewestOperations);
+        const int64_t cuts =
+                std::max<int64_t>({ceilDivide(all, mTuning.mostOperations), worthwhile, 1});
         mCut.columns = std::min(roundUp(ceilDivide(columns, cuts), step), columns);
     }
 
     const GemmShape& mShape;
     const GemmTraits& mTraits;
+    const TilingTuning& mTuning;
     const int64_t mDepth;
     const bool mOneLine;
     const int64_t mThreads;

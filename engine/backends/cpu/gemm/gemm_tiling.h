@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
+
 namespace halyard::engine::cpu {
 
 // What is computed.
@@ -41,6 +43,7 @@ struct GemmTraits {
     bool alwaysPaddedTile = false;  // the input is not what the product reads
     bool readsResults = false;      // once more, when a unit is done
     size_t threads = 1;
+    TilingTuning tuning = {};
 };
 
 // Of a unit at most.

@@ -20,9 +20,10 @@ namespace {
 
 class ShapedQuantizedBatchMatmul final : public ShapedKernel {
   public:
-    ShapedQuantizedBatchMatmul(const BatchMatmul& node, InstructionSet set, const StepTypes& types,
-                               MatrixExtents extents)
+    ShapedQuantizedBatchMatmul(const BatchMatmul& node, InstructionSet set, const L1dSets& l1d,
+                               const StepTypes& types, MatrixExtents extents)
         : mNode(node),
+          mL1d(l1d),
           mForm(quantizedGemm(set)),
           mRequantize(fixedRequantize(set)),
           mBytes(ByteColumns::of(mForm, *types.inputs[0], *types.inputs[1])),
@@ -156,6 +157,7 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
                         block.columns = std::min(mWidth, mExtents.columns - column);
                         block.cRow = mWidth;
                         block.sums = sums;
+                        block.l1d = mL1d;
                         if (mForm.bytes && mBytes.zeros.weights != 0) {
                             block.weightsZero = mBytes.zeros.weights;
                             block.rowSums = reinterpret_cast<int32_t*>(memory + mRowSums);
@@ -173,6 +175,7 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
     }
 
     const BatchMatmul mNode;
+    const L1dSets mL1d;
     const QuantizedGemm& mForm;
     const FixedRequantize mRequantize;
     const ByteColumns mBytes;
@@ -191,8 +194,8 @@ class ShapedQuantizedBatchMatmul final : public ShapedKernel {
 
 class QuantizedBatchMatmul final : public StepKernel {
   public:
-    QuantizedBatchMatmul(std::string name, const BatchMatmul& node, InstructionSet set)
-        : mName(std::move(name)), mNode(node), mSet(set) {}
+    QuantizedBatchMatmul(std::string name, const BatchMatmul& node, const CpuTarget& target)
+        : mName(std::move(name)), mNode(node), mSet(target.set), mL1d(target.tuning.l1d) {}
 
     std::string_view name() const override { return mName; }
 
@@ -207,7 +210,7 @@ class QuantizedBatchMatmul final : public StepKernel {
             return std::shared_ptr<const ShapedKernel>(
                     std::make_shared<ReferenceBatchMatmul>(mNode));
         }
-        auto kernel = std::make_shared<ShapedQuantizedBatchMatmul>(mNode, mSet, types,
+        auto kernel = std::make_shared<ShapedQuantizedBatchMatmul>(mNode, mSet, mL1d, types,
                                                                    std::move(extents));
         HALYARD_RETURN_IF_ERROR(kernel->create());
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
@@ -217,16 +220,17 @@ class QuantizedBatchMatmul final : public StepKernel {
     const std::string mName;
     const BatchMatmul mNode;
     const InstructionSet mSet;
+    const L1dSets mL1d;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<const StepKernel>> compileQuantizedBatchMatmul(
-        const BatchMatmul& node, const KernelArguments& arguments, InstructionSet set) {
+        const BatchMatmul& node, const KernelArguments& arguments, const CpuTarget& target) {
     return std::unique_ptr<const StepKernel>(std::make_unique<QuantizedBatchMatmul>(
-            kernelName(arguments,
-                       std::string(quantizedGemm(set).tile) + " " + std::string(toString(set))),
-            node, set));
+            kernelName(arguments, std::string(quantizedGemm(target.set).tile) + " " +
+                                          std::string(toString(target.set))),
+            node, target));
 }
 
 }  // namespace halyard::engine::cpu

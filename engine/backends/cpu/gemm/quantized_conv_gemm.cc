@@ -23,6 +23,7 @@ class ShapedQuantizedConvGemm final : public UnitKernel {
     ShapedQuantizedConvGemm(const QuantizedGemm& form, const ConvGemmDefinition& definition,
                             PackedConstant panels, ConvGemmPlan plan, ByteZeros zeros)
         : mForm(form),
+          mL1d(definition.tuning.l1d),
           mFilter(definition.filter),
           mPanels(panels),
           mEpilogue(definition.epilogue),
@@ -83,6 +84,7 @@ class ShapedQuantizedConvGemm final : public UnitKernel {
         block.zeroPoint = mOutputZero;
         block.low = mRange.low;
         block.high = mRange.high;
+        block.l1d = mL1d;
         if (mSumsRows) {
             block.weightsZero = mZeros.weights;
             block.rowSums = reinterpret_cast<int32_t*>(memory + mRowSums);
@@ -92,6 +94,7 @@ class ShapedQuantizedConvGemm final : public UnitKernel {
     }
 
     const QuantizedGemm& mForm;
+    const L1dSets mL1d;
     const ConvGemmFilter mFilter;
     const PackedConstant mPanels;
     const Epilogue mEpilogue;
@@ -136,7 +139,8 @@ class QuantizedConvGemm final : public StepKernel {
                                              .elementBytes = mForm.bytes ? size_t{1} : size_t{2},
                                              .alwaysPaddedTile = !mForm.bytes || mZeros.flipX != 0,
                                              .readsResults = !mDefinition.epilogue.empty(),
-                                             .threads = mDefinition.threads}));
+                                             .threads = mDefinition.threads,
+                                             .tuning = mDefinition.tuning.tiling}));
         auto kernel = std::make_shared<ShapedQuantizedConvGemm>(mForm, mDefinition, mPanels,
                                                                 std::move(plan), mZeros);
         HALYARD_RETURN_IF_ERROR(kernel->create(x, resultOf(types), mDefinition.activation));

@@ -4,7 +4,6 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/gemm/quantized_gemm.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
-#include "engine/backends/cpu/gemm/cache_sets.h"
 #include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/rounded_bytes-inl.h"
 #include "engine/backends/cpu/gemm/weight_prefetch.h"
@@ -293,8 +292,8 @@ void computePanels(const QuantizedBlock& block, int64_t column, const std::byte*
     const auto last =
             static_cast<size_t>(std::min(block.columns - column - (kV - 1) * lanes, lanes));
     constexpr int kMost = kV == kVectorsOfFew ? kFewRows : kRows;
-    const int64_t most = rowsThatFitCache(
-            kMost, block.aRow * static_cast<ptrdiff_t>(sizeof(typename Dot::Element)), l1dCache());
+    const int64_t most = rowsThatFitL1d(
+            kMost, block.aRow * static_cast<ptrdiff_t>(sizeof(typename Dot::Element)), block.l1d);
     WeightPrefetch prefetch(panels + kV * panelBytes, panelBytes, kV,
                             lanes * Dot::kGroup * int64_t{sizeof(typename Dot::Weight)},
                             block.lines * ((block.rows + most - 1) / most));

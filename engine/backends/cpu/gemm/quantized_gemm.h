@@ -17,6 +17,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine/backends/cpu/hardware/l1d_sets.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/fields.h"
 
@@ -59,6 +60,7 @@ struct QuantizedBlock {
     // Where weights are bytes with a zero point: that, with room for a sum per row of all lines.
     int32_t weightsZero = 0;
     int32_t* rowSums = nullptr;
+    L1dSets l1d = {};  // of the processor
 };
 
 struct QuantizedGemm {

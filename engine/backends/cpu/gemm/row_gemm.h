@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 #include "engine/plan/kernel_call.h"
 
@@ -21,6 +22,8 @@ struct GemmBlocks {
     int64_t columnBlock = 1;
     int64_t lanes = 1;
     int64_t depth = 0;  // steps along a row
+    // With few rows weights are all that takes time: rows that their fetching is as long as.
+    int64_t rowsOfFetching = VectorTuning().rowsOfFetching;
 };
 
 // Calls body(row, rows, column, columns) for each block. Neighbouring blocks have the same columns,
@@ -30,11 +33,9 @@ template <typename Body>
 Status forEachGemmBlock(KernelCall& call, const GemmBlocks& blocks, Body body) {
     const int64_t down = (blocks.rows + blocks.rowBlock - 1) / blocks.rowBlock;
     const int64_t across = (blocks.columns + blocks.columnBlock - 1) / blocks.columnBlock;
-    // With few rows weights are all that takes time.
-    constexpr int64_t kLoad = 3;
     const int64_t vectors = std::min(blocks.columns, blocks.columnBlock) / blocks.lanes + 1;
-    const int64_t operations =
-            vectors * (blocks.depth + 8) * (std::min(blocks.rows, blocks.rowBlock) + kLoad);
+    const int64_t operations = vectors * (blocks.depth + 8) *
+                               (std::min(blocks.rows, blocks.rowBlock) + blocks.rowsOfFetching);
     return call.inParallel(
             down * across, operations, [&](int64_t begin, int64_t end, size_t worker) {
                 for (int64_t i = begin; i < end; ++i) {

@@ -44,21 +44,21 @@ bool isSeScaledConv(const Graph& graph, const Node& multiplication, const Node& 
 }
 
 Result<std::unique_ptr<const StepKernel>> compileSeScaledConv(const KernelArguments& arguments,
-                                                              InstructionSet set) {
+                                                              const CpuTarget& target) {
     const Graph& graph = arguments.graph;
     const Node& convolution = *arguments.others[0];
     const auto& node = *std::get_if<Conv2d>(&convolution.descriptor);
     const KernelArguments own = argumentsOf(arguments, convolution, arguments.others.subspan(1));
-    ConvGemmDefinition definition =
-            convGemmDefinition({.window = &node.window, .activation = node.activation}, own, 1);
+    ConvGemmDefinition definition = convGemmDefinition(
+            {.window = &node.window, .activation = node.activation}, own, 1, target.tuning);
     const size_t scales = *scalesOf(graph, arguments.node);
     definition.scale = InputScale{.x = 1 - scales, .scales = scales};
     // Behind the multiplication's inputs, weights and bias.
     definition.epilogue = Epilogue::of(graph, convolution.outputs[0], own.others,
-                                       arguments.node.inputs.size() + 2, set);
+                                       arguments.node.inputs.size() + 2, target.set);
     arguments.packed.push_back(convolution.inputs[1]);
     arguments.packed.push_back(convolution.inputs[2]);
-    return compileFloatConvGemm(std::move(definition), own, set);
+    return compileFloatConvGemm(std::move(definition), own, target.set);
 }
 
 }  // namespace halyard::engine::cpu

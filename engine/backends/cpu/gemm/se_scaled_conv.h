@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/plan/step_kernel.h"
@@ -21,6 +21,6 @@ bool isSeScaledConv(const Graph& graph, const Node& multiplication, const Node& 
 
 // Of arguments.node and the first of arguments.others, which are one; the rest is its epilogue.
 Result<std::unique_ptr<const StepKernel>> compileSeScaledConv(const KernelArguments& arguments,
-                                                              InstructionSet set);
+                                                              const CpuTarget& target);
 
 }  // namespace halyard::engine::cpu

@@ -48,17 +48,18 @@ class ShapedWinograd final : public ShapedKernel {
   public:
     ShapedWinograd(const WinogradTiles& tiles, const FloatGemm& matmul, RealRange range,
                    FilterLayout filters, PackedConstant panels, PackedConstant bias,
-                   const Epilogue& epilogue)
+                   const Epilogue& epilogue, const L1dSets& l1d)
         : mTiles(tiles),
           mMatmul(matmul),
           mRange(range),
           mFilters(filters),
           mPanels(panels),
           mBias(bias),
-          mEpilogue(epilogue) {}
+          mEpilogue(epilogue),
+          mL1d(l1d) {}
 
-    Status create(const Shape& x, const Shape& output, const ResolvedWindow& window,
-                  size_t threads) {
+    Status create(const Shape& x, const Shape& output, const ResolvedWindow& window, size_t threads,
+                  const WinogradTuning& tuning) {
         mInputH = x[1];
         mInputW = x[2];
         mOutputH = output[1];
@@ -69,16 +70,17 @@ class ShapedWinograd final : public ShapedKernel {
         mTilesW = ceilDivide(mOutputW, mTiles.side);
         mCount = x[0] * mTilesH * mTilesW;
         HALYARD_ASSIGN_OR_RETURN(
-                mCut, WinogradCut::create(
-                              {.tiles = mCount,
-                               .positions = mTiles.positions(),
-                               .channels = mFilters.channels,
-                               .chunks = mFilters.chunks(),
-                               .chunkColumns = mFilters.chunkColumns(),
-                               .filterBytes = mFilters.chunks() * mFilters.chunk() *
-                                              static_cast<int64_t>(sizeof(float)),
-                               .tileRows = mMatmul.tileRows,
-                               .threads = static_cast<int64_t>(std::max<size_t>(threads, 1))}));
+                mCut,
+                WinogradCut::create({.tiles = mCount,
+                                     .positions = mTiles.positions(),
+                                     .channels = mFilters.channels,
+                                     .chunks = mFilters.chunks(),
+                                     .chunkColumns = mFilters.chunkColumns(),
+                                     .filterBytes = mFilters.chunks() * mFilters.chunk() *
+                                                    static_cast<int64_t>(sizeof(float)),
+                                     .tileRows = mMatmul.tileRows,
+                                     .threads = static_cast<int64_t>(std::max<size_t>(threads, 1)),
+                                     .tuning = tuning}));
         return {};
     }
 
@@ -211,6 +213,7 @@ class ShapedWinograd final : public ShapedKernel {
         block.cRow = mCut.row;
         block.low = -kInfinity;
         block.high = kInfinity;
+        block.l1d = mL1d;
         for (int64_t i = 0; i < mTiles.positions(); ++i) {
             block.a = windows + i * mCut.position + row * mFilters.channels;
             block.panels = filters + i * mFilters.position();
@@ -246,6 +249,7 @@ class ShapedWinograd final : public ShapedKernel {
     const PackedConstant mPanels;
     const PackedConstant mBias;
     const Epilogue mEpilogue;
+    const L1dSets mL1d;
     int64_t mInputH = 0, mInputW = 0;
     int64_t mOutputH = 0, mOutputW = 0;
     int64_t mTop = 0, mLeft = 0;
@@ -258,7 +262,7 @@ class Winograd final : public StepKernel {
   public:
     Winograd(const Conv2d& node, const WinogradTiles& tiles, InstructionSet set,
              FilterLayout filters, PackedConstant panels, PackedConstant bias, Epilogue epilogue,
-             size_t threads)
+             size_t threads, const CpuTuning& tuning)
         : mWindow(node.window),
           mRange(rangeOf(node.activation)),
           mTiles(tiles),
@@ -267,7 +271,9 @@ class Winograd final : public StepKernel {
           mPanels(panels),
           mBias(bias),
           mEpilogue(std::move(epilogue)),
-          mThreads(threads) {
+          mThreads(threads),
+          mTuning(tuning.winograd),
+          mL1d(tuning.l1d) {
         const std::string side = std::to_string(tiles.side);
         mName = "acc::winograd_float " + side + "x" + side + " " + std::string(mMatmul.tile) + " " +
                 std::string(toString(set)) + mEpilogue.name();
@@ -284,8 +290,8 @@ class Winograd final : public StepKernel {
         HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow window,
                                  resolveWindow(mWindow, x[1], x[2], 3, 3));
         auto kernel = std::make_shared<ShapedWinograd>(mTiles, mMatmul, mRange, mFilters, mPanels,
-                                                       mBias, mEpilogue);
-        HALYARD_RETURN_IF_ERROR(kernel->create(x, output, window, mThreads));
+                                                       mBias, mEpilogue, mL1d);
+        HALYARD_RETURN_IF_ERROR(kernel->create(x, output, window, mThreads, mTuning));
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
     }
 
@@ -299,6 +305,8 @@ class Winograd final : public StepKernel {
     const PackedConstant mBias;
     const Epilogue mEpilogue;
     const size_t mThreads;
+    const WinogradTuning mTuning;
+    const L1dSets mL1d;
     std::string mName;
 };
 
@@ -410,22 +418,14 @@ Result<bool> canUseWinograd(const Conv2d& node, const KernelArguments& arguments
     return tameWeights && tameBias;
 }
 
-Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node,
-                                               const KernelArguments& arguments) {
-    // In multiply-adds. Measured: what an element costs to be transformed, on both sides together,
-    // and what a weight costs to be fetched, of which transformed filters have more.
-    constexpr int64_t kTransform = 10;
-    constexpr int64_t kFetch = 18;
-    // What is saved has to be worth the memory.
-    constexpr double kWorthwhile = 0.8;
-    // Few enough for a unit of work to take no more than some milliseconds.
-    constexpr int64_t kMostChannels = 4096;
+Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node, const KernelArguments& arguments,
+                                               const WinogradTuning& tuning) {
     const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
     const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
     const int64_t columns = filter[0];
     const int64_t channels = filter[3];
     if (!output.hasKnownRank() || output[1] == kUnknownDimension ||
-        output[2] == kUnknownDimension || std::max(columns, channels) > kMostChannels) {
+        output[2] == kUnknownDimension || std::max(columns, channels) > tuning.mostChannels) {
         return std::optional<int32_t>();
     }
     const int64_t batches = output[0] == kUnknownDimension ? 1 : output[0];
@@ -434,14 +434,14 @@ Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node,
         const double tiles = static_cast<double>(batches) *
                              static_cast<double>(ceilDivide(output[1], side)) *
                              static_cast<double>(ceilDivide(output[2], side));
-        const auto transform = static_cast<double>(kTransform * (channels + columns));
-        return (side + 2) * (side + 2) * (tiles * (weights + transform) + kFetch * weights);
+        const auto transform = static_cast<double>(tuning.transform * (channels + columns));
+        return (side + 2) * (side + 2) * (tiles * (weights + transform) + tuning.fetch * weights);
     };
     const double pixels = static_cast<double>(batches) * output[1] * output[2];
-    const double direct = 9 * weights * (pixels + kFetch);
+    const double direct = 9 * weights * (pixels + tuning.fetch);
     const bool isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
     const int32_t best = isRough && cost(4) < cost(2) ? 4 : 2;
-    if (cost(best) >= kWorthwhile * direct) {
+    if (cost(best) >= tuning.worthwhile * direct) {
         return std::optional<int32_t>();
     }
     // Last, because it reads the weights.
@@ -451,9 +451,9 @@ Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node,
 
 Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,
                                                           const KernelArguments& arguments,
-                                                          InstructionSet set) {
-    const FloatGemm& matmul = floatGemm(set);
-    const WinogradTiles& tiles = winogradTiles(side, set);
+                                                          const CpuTarget& target) {
+    const FloatGemm& matmul = floatGemm(target.set);
+    const WinogradTiles& tiles = winogradTiles(side, target.set);
     const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
     const FilterLayout layout = {.channels = filter[3],
                                  .columns = filter[0],
@@ -470,9 +470,9 @@ Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, in
                                                        .count = layout.columns}));
     arguments.packed.push_back(arguments.node.inputs[1]);
     arguments.packed.push_back(arguments.node.inputs[2]);
-    return std::unique_ptr<const StepKernel>(
-            std::make_unique<Winograd>(node, tiles, set, layout, panels, packedBias,
-                                       Epilogue::of(arguments, set), arguments.threads));
+    return std::unique_ptr<const StepKernel>(std::make_unique<Winograd>(
+            node, tiles, target.set, layout, panels, packedBias,
+            Epilogue::of(arguments, target.set), arguments.threads, target.tuning));
 }
 
 }  // namespace halyard::engine::cpu

@@ -18,7 +18,7 @@
 #include <memory>
 #include <optional>
 
-#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
 #include "engine/plan/step_kernel.h"
@@ -31,12 +31,12 @@ Result<bool> canUseWinograd(const Conv2d& node, const KernelArguments& arguments
 // The side of the output squares, 2 or 4, for which the node takes least time; none where such a
 // kernel can't compute it, takes longer than sums over the taps, or may for a feature map's size
 // that is not known.
-Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node,
-                                               const KernelArguments& arguments);
+Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node, const KernelArguments& arguments,
+                                               const WinogradTuning& tuning);
 
 // canUseWinograd() holds.
 Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,
                                                           const KernelArguments& arguments,
-                                                          InstructionSet set);
+                                                          const CpuTarget& target);
 
 }  // namespace halyard::engine::cpu

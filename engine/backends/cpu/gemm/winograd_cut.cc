@@ -14,22 +14,6 @@ namespace {
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kLine = kTensorAlignment / kFloat;
 
-// Of the transformed windows that are kept at a time: with filters beside them they should stay in
-// L2. Filters that do not fit there are better read less often.
-constexpr int64_t kFewestWindowBytes = int64_t{512} << 10;
-constexpr int64_t kMostWindowBytes = int64_t{1} << 20;
-// Each thread brings a L2. Of all of them together; more gains little.
-constexpr int64_t kMostSharedBytes = int64_t{8} << 20;
-// Filters that stay in L2 beside them: then a thread multiplies the windows that it
-// transformed and does not fetch them from another one's cache.
-constexpr int64_t kFewFilterBytes = int64_t{1536} << 10;
-// Of a thread's products before they are transformed back.
-constexpr int64_t kProductBytes = int64_t{64} << 10;
-// What a unit costs besides its rows, in parts of a tile of the product; and what a thread that is
-// late holds up, in parts of a unit.
-constexpr int64_t kReadingAgain = 16;
-constexpr int64_t kLate = 4;
-
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
@@ -48,8 +32,8 @@ int64_t soonest(int64_t count, int64_t most, const WinogradShape& shape, int64_t
     int64_t fewest = 0;
     for (int64_t rows = most / multiple * multiple; rows > 0; rows -= multiple) {
         const int64_t each = ceilDivide(chunks * ceilDivide(count, rows), shape.threads);
-        const int64_t cost =
-                each * (rows * kReadingAgain + multiple) + rows * kReadingAgain / kLate;
+        const int64_t cost = each * (rows * shape.tuning.readingAgain + multiple) +
+                             rows * shape.tuning.readingAgain / shape.tuning.late;
         if (fewest == 0 || cost < fewest) {
             fewest = cost;
             best = rows;
@@ -64,16 +48,17 @@ Result<WinogradCut> WinogradCut::create(const WinogradShape& shape) {
     WinogradCut cut;
     const int64_t threads = std::max<int64_t>(shape.threads, 1);
     const int64_t rowBytes = shape.positions * shape.channels * kFloat;
-    const int64_t windowBytes =
-            std::clamp(shape.filterBytes / 4, kFewestWindowBytes, kMostWindowBytes);
+    const int64_t windowBytes = std::clamp(shape.filterBytes / 4, shape.tuning.fewestWindowBytes,
+                                           shape.tuning.mostWindowBytes);
     // The gaps keep what lies at the same place of each position, or row, from sharing a place in
     // the cache.
     cut.row = shape.positions * shape.chunkColumns + kLine;
     const auto rowsOf = [&](int64_t count, int64_t chunks) {
-        const int64_t most = shareOf(count, kProductBytes / (cut.row * kFloat), shape.tileRows);
+        const int64_t most =
+                shareOf(count, shape.tuning.productBytes / (cut.row * kFloat), shape.tileRows);
         return threads == 1 ? most : soonest(count, most, shape, chunks);
     };
-    cut.sharesFilters = shape.filterBytes > kFewFilterBytes;
+    cut.sharesFilters = shape.filterBytes > shape.tuning.fewFilterBytes;
     if (!cut.sharesFilters && threads > 1) {
         cut.rows = rowsOf(shape.tiles, 1);
         cut.isAlone = ceilDivide(shape.tiles, cut.rows) >= threads - threads / 4;
@@ -81,7 +66,7 @@ Result<WinogradCut> WinogradCut::create(const WinogradShape& shape) {
     if (cut.isAlone) {
         cut.atOnce = cut.rows;
     } else {
-        const int64_t shared = std::min(windowBytes * threads, kMostSharedBytes);
+        const int64_t shared = std::min(windowBytes * threads, shape.tuning.mostSharedBytes);
         cut.atOnce = std::min(shape.tiles, shareOf(shape.tiles, shared / rowBytes, shape.tileRows));
         cut.rows = rowsOf(cut.atOnce, shape.chunks);
     }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 
 namespace halyard::engine::cpu {
@@ -26,6 +27,7 @@ struct WinogradShape {
     int64_t filterBytes = 0;  // transformed
     int64_t tileRows = 1;     // tiles that are fastest to multiply
     int64_t threads = 1;
+    WinogradTuning tuning = {};
 };
 
 struct WinogradCut {

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "engine/backends/cpu/vectors/instruction_set.h"
+#include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/nodes.h"
@@ -20,7 +20,7 @@ namespace halyard::engine::cpu {
 #define HALYARD_TUNED_KERNEL(Descriptor)                                            \
     Status supports(const Descriptor& node, const Graph& graph, const Node& whole); \
     Result<std::unique_ptr<const StepKernel>> compile(                              \
-            const Descriptor& node, const KernelArguments& arguments, InstructionSet set);
+            const Descriptor& node, const KernelArguments& arguments, const CpuTarget& target);
 #include "engine/backends/cpu/kernels/kernels.inc"
 #undef HALYARD_TUNED_KERNEL
 

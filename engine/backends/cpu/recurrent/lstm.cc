@@ -211,6 +211,7 @@ class ShapedLstm final : public ShapedKernel {
                     block.cRow = cRow;
                     block.low = -limit;
                     block.high = limit;
+                    block.l1d = mDefinition.l1d;
                     compute(block);
                     then(row, rows, column, columns);
                 });
@@ -416,7 +417,7 @@ Status supportsLstm(const Graph& graph, const Node& whole) {
 template <typename Descriptor>
 Result<std::unique_ptr<const StepKernel>> compileLstm(const Descriptor& node,
                                                       const KernelArguments& arguments,
-                                                      InstructionSet set) {
+                                                      const CpuTarget& target) {
     const Node& whole = arguments.node;
     const Shape& forget = inputType(arguments.graph, whole, lstm::kForgetGate.weights).shape;
     LstmDefinition definition;
@@ -428,8 +429,9 @@ Result<std::unique_ptr<const StepKernel>> compileLstm(const Descriptor& node,
     definition.inputSize = forget[1];
     definition.outputSize =
             inputType(arguments.graph, whole, lstm::kForgetGate.recurrentWeights).shape[1];
-    const FloatGemm& matmul = floatGemm(set);
+    const FloatGemm& matmul = floatGemm(target.set);
     definition.lanes = matmul.lanes;
+    definition.l1d = target.tuning.l1d;
     // Few rows wait for the weights: half of the bytes take half of the time. Those of x are
     // multiplied with many steps at once.
     const Shape& x = inputType(arguments.graph, whole).shape;
@@ -437,11 +439,11 @@ Result<std::unique_ptr<const StepKernel>> compileLstm(const Descriptor& node,
         HALYARD_ASSIGN_OR_RETURN(definition.bfloats, areBfloats(arguments, definition));
         definition.inputBfloats = definition.bfloats && layoutOf(node, x).steps == 1;
     }
-    HALYARD_RETURN_IF_ERROR(packWeights(arguments, set, definition));
+    HALYARD_RETURN_IF_ERROR(packWeights(arguments, target.set, definition));
     const std::string form = std::string(matmul.tile) + (definition.bfloats ? " by bf16 " : " ") +
-                             std::string(toString(set));
+                             std::string(toString(target.set));
     return std::unique_ptr<const StepKernel>(std::make_unique<FloatLstm<Descriptor>>(
-            kernelName(arguments, form), node, std::move(definition), set));
+            kernelName(arguments, form), node, std::move(definition), target.set));
 }
 
 }  // namespace
@@ -451,8 +453,8 @@ Status supports(const Lstm& /*node*/, const Graph& graph, const Node& whole) {
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Lstm& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return compileLstm(node, arguments, set);
+                                                  const CpuTarget& target) {
+    return compileLstm(node, arguments, target);
 }
 
 Status supports(const LstmSequence& /*node*/, const Graph& graph, const Node& whole) {
@@ -460,8 +462,8 @@ Status supports(const LstmSequence& /*node*/, const Graph& graph, const Node& wh
 }
 Result<std::unique_ptr<const StepKernel>> compile(const LstmSequence& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return compileLstm(node, arguments, set);
+                                                  const CpuTarget& target) {
+    return compileLstm(node, arguments, target);
 }
 
 }  // namespace halyard::engine::cpu

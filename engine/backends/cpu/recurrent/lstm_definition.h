@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/backends/cpu/hardware/l1d_sets.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
@@ -25,6 +26,7 @@ struct LstmDefinition {
     int64_t units = 0;       // n
     int64_t outputSize = 0;  // m
     int64_t lanes = 1;
+    L1dSets l1d = {};
     bool bfloats = false;       // the columns of the recurrent weights and the projection's are
     bool inputBfloats = false;  // and so are those of x's
     // Packed: the gates' columns as lstm_cell.h has them.

@@ -40,6 +40,7 @@ struct Definition {
     int64_t units = 0;
     ByteColumns bytes;
     PackedConstant columns;
+    L1dSets l1d = {};
 };
 
 class Shaped16BitLstm final : public ShapedKernel {
@@ -125,6 +126,7 @@ class Shaped16BitLstm final : public ShapedKernel {
         block.columns = width;
         block.cRow = mWidth;
         block.sums = sums;
+        block.l1d = d.l1d;
         if (mForm.bytes && d.bytes.zeros.weights != 0) {
             block.weightsZero = d.bytes.zeros.weights;
             block.rowSums = reinterpret_cast<int32_t*>(memory + mRowSums);
@@ -199,17 +201,20 @@ Status supports(const Quantized16BitLstm& /*node*/, const Graph& graph, const No
 
 Result<std::unique_ptr<const StepKernel>> compile(const Quantized16BitLstm& /*node*/,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    const QuantizedGemm& form = quantizedGemm(set);
+                                                  const CpuTarget& target) {
+    const QuantizedGemm& form = quantizedGemm(target.set);
     const TensorType& weights = inputType(arguments.graph, arguments.node, kWeights);
     Definition definition;
+    definition.l1d = target.tuning.l1d;
     HALYARD_ASSIGN_OR_RETURN(definition.factor, factorOf(arguments.graph, arguments.node));
     definition.units = weights.shape[0];
     definition.inputSize = weights.shape[1];
     definition.bytes =
             ByteColumns::of(form, inputType(arguments.graph, arguments.node, kX), weights);
-    PackedByteColumns columns = {
-            .set = set, .zeros = definition.bytes, .sources = {}, .columns = definition.units};
+    PackedByteColumns columns = {.set = target.set,
+                                 .zeros = definition.bytes,
+                                 .sources = {},
+                                 .columns = definition.units};
     const auto constant = [&]<typename T>(size_t input, ConstantSource<T>& to) {
         arguments.packed.push_back(arguments.node.inputs[input]);
         to = constantOf<T>(arguments, input);
@@ -227,8 +232,8 @@ Result<std::unique_ptr<const StepKernel>> compile(const Quantized16BitLstm& /*no
     }
     HALYARD_ASSIGN_OR_RETURN(definition.columns, arguments.constants.add(std::move(columns)));
     return std::unique_ptr<const StepKernel>(std::make_unique<Lstm16Bit>(
-            kernelName(arguments, std::string(form.tile) + " " + std::string(toString(set))),
-            std::move(definition), set));
+            kernelName(arguments, std::string(form.tile) + " " + std::string(toString(target.set))),
+            std::move(definition), target.set));
 }
 
 }  // namespace halyard::engine::cpu

@@ -109,6 +109,7 @@ struct Definition {
     PackedConstant recurrentColumns;
     PackedConstant projectionColumns;
     std::optional<PackedConstant> peepholes;
+    L1dSets l1d = {};
 
     int64_t gates() const { return numbers.cell.coupled ? 3 : 4; }
 };
@@ -205,6 +206,7 @@ class ShapedQuantizedLstm final : public ShapedKernel {
         block.columns = width;
         block.cRow = mWidth;
         block.sums = sums;
+        block.l1d = mDefinition.l1d;
         mForm.compute(block);
     }
 
@@ -434,13 +436,14 @@ Status supports(const QuantizedLstm& node, const Graph& graph, const Node& whole
 
 Result<std::unique_ptr<const StepKernel>> compile(const QuantizedLstm& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const Node& whole = arguments.node;
     const auto type = [&](size_t input) -> const TensorType& {
         return inputType(arguments.graph, whole, input);
     };
-    const QuantizedGemm& form = quantizedGemm(set);
+    const QuantizedGemm& form = quantizedGemm(target.set);
     Definition definition;
+    definition.l1d = target.tuning.l1d;
     HALYARD_ASSIGN_OR_RETURN(definition.numbers, numbersOf(node, arguments.graph, whole));
     definition.projects = isThere(whole, lstm::kProjectionWeights);
     definition.units = type(lstm::kForgetGate.weights).shape[0];
@@ -454,10 +457,10 @@ Result<std::unique_ptr<const StepKernel>> compile(const QuantizedLstm& node,
         hidden.quantization.zeroPoint = node.hiddenZeroPoint;
         definition.hidden = ByteColumns::of(form, hidden, type(lstm::kProjectionWeights));
     }
-    HALYARD_RETURN_IF_ERROR(Packer(arguments, set, definition).pack());
+    HALYARD_RETURN_IF_ERROR(Packer(arguments, target.set, definition).pack());
     return std::unique_ptr<const StepKernel>(std::make_unique<ByteLstm>(
-            kernelName(arguments, std::string(form.tile) + " " + std::string(toString(set))),
-            std::move(definition), set));
+            kernelName(arguments, std::string(form.tile) + " " + std::string(toString(target.set))),
+            std::move(definition), target.set));
 }
 
 }  // namespace halyard::engine::cpu

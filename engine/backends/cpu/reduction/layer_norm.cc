@@ -135,9 +135,9 @@ Status supports(const LayerNormalize& /*node*/, const Graph& /*graph*/, const No
 }
 Result<std::unique_ptr<const StepKernel>> compile(const LayerNormalize& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    const NormalizeLayer* form = HALYARD_CPU_CHOOSE(set, normalizeLayerForm)();
-    return plainKernel(arguments, toString(set),
+                                                  const CpuTarget& target) {
+    const NormalizeLayer* form = HALYARD_CPU_CHOOSE(target.set, normalizeLayerForm)();
+    return plainKernel(arguments, toString(target.set),
                        [node, form](KernelCall& call) { return normalize(node, *form, call); });
 }
 

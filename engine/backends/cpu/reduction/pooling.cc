@@ -311,10 +311,10 @@ Status supports(const Pool2d& node, const Graph& graph, const Node& whole) {
 
 Result<std::unique_ptr<const StepKernel>> compile(const Pool2d& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const TensorType& x = inputType(arguments.graph, arguments.node);
     const TensorType& output = outputType(arguments.graph, arguments.node);
-    const PoolWindows form = HALYARD_CPU_CHOOSE(set, poolForms)()->of(x.type);
+    const PoolWindows form = HALYARD_CPU_CHOOSE(target.set, poolForms)()->of(x.type);
     Pooling pooling = {.function = node.function,
                        .range = rangeOf(node.activation),
                        .bounds = {},
@@ -323,7 +323,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const Pool2d& node,
     if (isOfBytes(x.type)) {
         pooling.bounds = rangeOf(node.activation, output);
     }
-    return plainKernel(arguments, toString(set),
+    return plainKernel(arguments, toString(target.set),
                        [kernel = PoolingKernel(node, pooling, form)](KernelCall& call) {
                            return kernel.run(call);
                        });

@@ -172,10 +172,10 @@ Status supports(const ArgMinMax& /*node*/, const Graph& /*graph*/, const Node& /
 
 Result<std::unique_ptr<const StepKernel>> compile(const ArgMinMax& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const DataType type = inputType(arguments.graph, arguments.node).type;
-    const FindBest form = HALYARD_CPU_CHOOSE(set, findBestForms)()->of(type);
-    return plainKernel(arguments, toString(set),
+    const FindBest form = HALYARD_CPU_CHOOSE(target.set, findBestForms)()->of(type);
+    return plainKernel(arguments, toString(target.set),
                        [node, form](KernelCall& call) { return find(node, form, call); });
 }
 

@@ -437,16 +437,16 @@ Status supports(const Reduce& node, const Graph& graph, const Node& whole) {
 
 Result<std::unique_ptr<const StepKernel>> compile(const Reduce& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const TensorType& x = inputType(arguments.graph, arguments.node);
-    const FoldForms& forms = *HALYARD_CPU_CHOOSE(set, foldForms)();
+    const FoldForms& forms = *HALYARD_CPU_CHOOSE(target.set, foldForms)();
     const Reduction reduction = {.function = node.function,
                                  .x = x.quantization,
                                  .output = outputType(arguments.graph, arguments.node),
                                  .folds = forms.elements.of(x.type),
                                  .forms = &forms,
                                  .threads = static_cast<int64_t>(arguments.threads)};
-    return plainKernel(arguments, toString(set), [reduction](KernelCall& call) -> Status {
+    return plainKernel(arguments, toString(target.set), [reduction](KernelCall& call) -> Status {
         const Shape& shape = call.input(0).shape();
         HALYARD_ASSIGN_OR_RETURN(const std::bitset<kMaxRank> axes,
                                  readAxes(call.input(1), shape.rank()));

@@ -448,17 +448,19 @@ Status supports(const Softmax& /*node*/, const Graph& /*graph*/, const Node& /*w
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Softmax& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const TensorType& x = inputType(arguments.graph, arguments.node);
     if (isFloat(x.type)) {
-        return compileFloats(node, arguments, set, {.norm = Norm::SOFTMAX, .beta = node.beta});
+        return compileFloats(node, arguments, target.set,
+                             {.norm = Norm::SOFTMAX, .beta = node.beta});
     }
-    const ByteSoftmax softmax(exponentialTable(node.beta, x.quantization.scale), set);
+    const ByteSoftmax softmax(exponentialTable(node.beta, x.quantization.scale), target.set);
     const bool isSigned = x.type == DataType::QUANT8_ASYMM_SIGNED;
-    return rowKernel(node, arguments, set, [axis = node.axis, isSigned, softmax](KernelCall& call) {
-        return isSigned ? softmaxOfBytes<int8_t>(axis, softmax, call)
-                        : softmaxOfBytes<uint8_t>(axis, softmax, call);
-    });
+    return rowKernel(node, arguments, target.set,
+                     [axis = node.axis, isSigned, softmax](KernelCall& call) {
+                         return isSigned ? softmaxOfBytes<int8_t>(axis, softmax, call)
+                                         : softmaxOfBytes<uint8_t>(axis, softmax, call);
+                     });
 }
 
 Status supports(const LogSoftmax& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -466,8 +468,9 @@ Status supports(const LogSoftmax& /*node*/, const Graph& /*graph*/, const Node& 
 }
 Result<std::unique_ptr<const StepKernel>> compile(const LogSoftmax& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
-    return compileFloats(node, arguments, set, {.norm = Norm::LOG_SOFTMAX, .beta = node.beta});
+                                                  const CpuTarget& target) {
+    return compileFloats(node, arguments, target.set,
+                         {.norm = Norm::LOG_SOFTMAX, .beta = node.beta});
 }
 
 Status supports(const L2Normalize& /*node*/, const Graph& /*graph*/, const Node& /*whole*/) {
@@ -475,13 +478,13 @@ Status supports(const L2Normalize& /*node*/, const Graph& /*graph*/, const Node&
 }
 Result<std::unique_ptr<const StepKernel>> compile(const L2Normalize& node,
                                                   const KernelArguments& arguments,
-                                                  InstructionSet set) {
+                                                  const CpuTarget& target) {
     const DataType type = inputType(arguments.graph, arguments.node).type;
     if (isFloat(type)) {
-        return compileFloats(node, arguments, set, {.norm = Norm::LENGTH});
+        return compileFloats(node, arguments, target.set, {.norm = Norm::LENGTH});
     }
-    const NormalizeRows* form = HALYARD_CPU_CHOOSE(set, normalizeRows)();
-    return rowKernel(node, arguments, set, [axis = node.axis, type, form](KernelCall& call) {
+    const NormalizeRows* form = HALYARD_CPU_CHOOSE(target.set, normalizeRows)();
+    return rowKernel(node, arguments, target.set, [axis = node.axis, type, form](KernelCall& call) {
         return type == DataType::QUANT8_ASYMM_SIGNED ? lengthOfBytes<int8_t>(axis, *form, call)
                                                      : lengthOfBytes<uint8_t>(axis, *form, call);
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/cpu/depthwise/fused_feature_map.h"
+#include "engine/backends/cpu/choice/fused_tiling.h"
 
 #include <limits>
 
@@ -8,9 +8,6 @@
 
 namespace halyard::engine::cpu {
 namespace {
-
-// Of what a unit expands: some of a core's L2.
-constexpr int64_t kMostUnitBytes = int64_t{160} << 10;
 
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
@@ -38,7 +35,7 @@ Result<FusedFeatureMap> FusedFeatureMap::of(const Shape& x, const Shape& output,
 }
 
 bool FusedTiling::isSmall(const FusedFeatureMap& p, const FusedCosts& costs) const {
-    return length(p) * costs.elementBytes <= kMostUnitBytes &&
+    return length(p) * costs.elementBytes <= costs.mostUnitBytes &&
            channelTime(p, costs) * channels <= costs.mostTime;
 }
 
@@ -48,13 +45,11 @@ bool FusedTiling::pays(const FusedFeatureMap& p, const FusedCosts& costs) {
 }
 
 FusedTiling FusedTiling::best(const FusedFeatureMap& p, const FusedCosts& costs, int64_t threads) {
-    constexpr int64_t kMostLineGroups = 4;
-    constexpr int64_t kFewestLines = 4;
     FusedTiling best;
     int64_t least = std::numeric_limits<int64_t>::max();
-    for (int64_t groups = 1; groups <= kMostLineGroups; ++groups) {
+    for (int64_t groups = 1; groups <= costs.mostLineGroups; ++groups) {
         FusedTiling cut = {.lines = ceilDivide(p.outputHeight, groups)};
-        if (groups > 1 && cut.lines < kFewestLines) {
+        if (groups > 1 && cut.lines < costs.fewestLines) {
             break;
         }
         cut.lineGroups = ceilDivide(p.outputHeight, cut.lines);

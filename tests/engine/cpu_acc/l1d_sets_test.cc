@@ -2,7 +2,7 @@
 //
 // Products of rows that lie in one set of the L1d, which have tiles of fewer rows.
 
-#include "engine/backends/cpu/gemm/cache_sets.h"
+#include "engine/backends/cpu/hardware/l1d_sets.h"
 
 #include <gtest/gtest.h>
 
@@ -54,32 +54,18 @@ void expectAgree(const Layer& layer) {
     }
 }
 
-TEST(CacheSets, TakeHalfOfATileOfFarTooManyRows) {
-    constexpr cpu::L1dCache kOfEight = {.setBytes = 4096, .lines = 8};
-    EXPECT_EQ(cpu::rowsThatFitCache(14, 4096, kOfEight), 7);
-    EXPECT_EQ(cpu::rowsThatFitCache(14, 3 * 4096, kOfEight), 7);
-    EXPECT_EQ(cpu::rowsThatFitCache(14, 2048, kOfEight), 14);
-    EXPECT_EQ(cpu::rowsThatFitCache(14, 4096 + 64, kOfEight), 14);
-    EXPECT_EQ(cpu::rowsThatFitCache(8, 4096, kOfEight), 8);
-    EXPECT_EQ(cpu::rowsThatFitCache(14, 4096, {.setBytes = 4096, .lines = 12}), 14);
-    EXPECT_EQ(cpu::rowsThatFitCache(14, 4096, {}), 14);
+TEST(L1dSets, TakeHalfOfATileOfFarTooManyRows) {
+    constexpr cpu::L1dSets kOfEight = {.setBytes = 4096, .lines = 8};
+    EXPECT_EQ(cpu::rowsThatFitL1d(14, 4096, kOfEight), 7);
+    EXPECT_EQ(cpu::rowsThatFitL1d(14, 3 * 4096, kOfEight), 7);
+    EXPECT_EQ(cpu::rowsThatFitL1d(14, 2048, kOfEight), 14);
+    EXPECT_EQ(cpu::rowsThatFitL1d(14, 4096 + 64, kOfEight), 14);
+    EXPECT_EQ(cpu::rowsThatFitL1d(8, 4096, kOfEight), 8);
+    EXPECT_EQ(cpu::rowsThatFitL1d(14, 4096, {.setBytes = 4096, .lines = 12}), 14);
+    EXPECT_EQ(cpu::rowsThatFitL1d(14, 4096, {}), 14);
 }
 
-TEST(CacheSets, AreThoseOfACache) {
-    const cpu::L1dCache& cache = cpu::l1dCache();
-#if defined(__x86_64__)
-    if (cache.lines == 0) {
-        GTEST_SKIP() << "the processor tells nothing of its caches";
-    }
-    EXPECT_EQ(cache.setBytes % 64, 0);
-    EXPECT_GE(cache.setBytes * cache.lines, 16 << 10);
-    EXPECT_LE(cache.setBytes * cache.lines, 128 << 10);
-#else
-    EXPECT_EQ(cache.setBytes, 0);
-#endif
-}
-
-TEST(CacheSets, FullyConnectedLayersOfRowsInOneAreTheReferences) {
+TEST(L1dSets, FullyConnectedLayersOfRowsInOneAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const DataType type : {DataType::FLOAT32, DataType::QUANT8_ASYMM_SIGNED}) {
@@ -92,7 +78,7 @@ TEST(CacheSets, FullyConnectedLayersOfRowsInOneAreTheReferences) {
 }
 
 // Lines of seven spatial positions, which tiles otherwise take two at a time.
-TEST(CacheSets, ConvolutionsOfPixelsInOneAreTheReferences) {
+TEST(L1dSets, ConvolutionsOfPixelsInOneAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const DataType type : {DataType::FLOAT32, DataType::QUANT8_ASYMM_SIGNED}) {

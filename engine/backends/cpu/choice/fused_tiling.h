@@ -38,10 +38,13 @@ struct FusedCosts {
     int64_t lanes = 1;      // channels that are computed together
     int64_t tileLanes = 1;  // and that are best
     int64_t elementBytes = 1;
-    int64_t element = 0;    // of the expanded feature map, beside its products
-    int64_t depthwise = 1;  // a multiply-add of the depthwise convolution
-    int64_t unit = 0;       // to begin one
-    int64_t mostTime = 0;   // of a unit: some milliseconds
+    int64_t element = 0;        // of the expanded feature map, beside its products
+    int64_t depthwise = 1;      // a multiply-add of the depthwise convolution
+    int64_t unit = 0;           // to begin one
+    int64_t mostTime = 0;       // of a unit: some milliseconds
+    int64_t mostUnitBytes = 0;  // of what a unit expands: some of a core's L2
+    int64_t mostLineGroups = 1;
+    int64_t fewestLines = 1;  // of a group, where there are several
 };
 
 // What a thread computes at a time: some lines of some channels.

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What CPUID tells of the caches of this core.
+
+#pragma once
+
+#include "engine/backends/cpu/hardware/cpu_description.h"
+
+namespace halyard::engine::cpu {
+
+// Unknown where the processor is no x86, or tells nothing.
+struct CpuidCaches {
+    CacheLevel l1d, l2, l3;
+};
+
+CpuidCaches cpuidCaches();
+
+}  // namespace halyard::engine::cpu
