@@ -35,7 +35,7 @@ class Counts:
 
     alive: int  # objects
     pending: int  # commands
-    misused: int  # pieces of memory that were released before their commands had been carried out
+    misused: int  # allocations that were released before their commands had been carried out
     launched: int = field(compare=False)  # kernels, so far
 
 

@@ -37,7 +37,7 @@ def node(label: str = "operation 0 (CONV_2D)", median: float = 1.5) -> runs.Node
         nodes=1,
         type="QUANT8_ASYMM",
         backend="CpuAcc",
-        piece=0,
+        partition=0,
         kernel="acc::gemm_int8",
         median_ms=median,
         share=0.6,
@@ -127,8 +127,8 @@ def run(
         memory=runs.Memory(
             model_constant_bytes=4000, peak_rss_bytes=2**25, constant_bytes=5000, arena_bytes=6000
         ),
-        pieces=1,
-        bytes_between_pieces=0,
+        partitions=1,
+        bytes_between_partitions=0,
         copies=[],
         profile=[node(label)],
         placement=[
@@ -138,7 +138,7 @@ def run(
                 label=label,
                 node="Conv2d",
                 backend="CpuAcc",
-                piece=0,
+                partition=0,
                 kernel="acc::gemm_int8",
                 refusals={"GpuAcc": "is not there"},
             )

@@ -81,8 +81,8 @@ def ran(*outputs: OutputAgreement) -> Run:
         memory=Memory(
             model_constant_bytes=0, peak_rss_bytes=0, constant_bytes=0, arena_bytes=0, device=None
         ),
-        pieces=1,
-        bytes_between_pieces=0,
+        partitions=1,
+        bytes_between_partitions=0,
         copies=[],
         profile=[],
         placement=[],

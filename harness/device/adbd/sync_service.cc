@@ -127,7 +127,7 @@ class SyncService : public Service {
     bool answering() const { return mFile.valid() || mDirectory != nullptr; }
     bool ready() const { return !answering() && mStream.room() >= kShortAnswer; }
 
-    // Handles one request or piece of data at the head of `bytes`; how much that was, 0:
+    // Handles one request or chunk of data at the head of `bytes`; how much that was, 0:
     // incomplete.
     size_t takeNext(std::span<const uint8_t> bytes) {
         if (mDataLeft > 0) {

@@ -29,7 +29,7 @@ void addProfile(const engine::Profile& profile, std::span<const engine::NodePlac
         row.set_node(first.kind);
         row.set_type(std::string(engine::toString(node.type)));
         row.set_backend(first.backend);
-        row.set_piece(static_cast<uint32_t>(first.partition));
+        row.set_partition(static_cast<uint32_t>(first.partition));
         row.set_kernel(std::string(node.kernel));
         row.set_median_ns(static_cast<uint64_t>(node.medianTime.count()));
         row.set_median_device_ns(static_cast<uint64_t>(node.medianDeviceTime.count()));

@@ -54,7 +54,7 @@ void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& resul
     placement.set_label(std::string(fields[2]));
     placement.set_node(std::string(fields[3]));
     placement.set_backend(std::string(fields[4]));
-    placement.set_piece(partition);
+    placement.set_partition(partition);
     placement.set_kernel(std::string(fields[6]));
     for (size_t i = kFixed; i < fields.size(); ++i) {
         const size_t colon = fields[i].find(kColon);
@@ -100,9 +100,9 @@ void readPlacement(std::string_view report, pb::CaseResult& result) {
             } else if (fields[0] == "arena_bytes") {
                 result.mutable_memory()->set_arena_bytes(bytes);
             } else if (fields[0] == "partitions") {
-                result.set_pieces(static_cast<uint32_t>(bytes));
+                result.set_partitions(static_cast<uint32_t>(bytes));
             } else if (fields[0] == "bytes_between_partitions") {
-                result.set_bytes_between_pieces(bytes);
+                result.set_bytes_between_partitions(bytes);
             }
         } else if (fields[0] == "device_bytes") {
             readDeviceBytes(fields, *result.mutable_memory());

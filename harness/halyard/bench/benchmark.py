@@ -85,16 +85,16 @@ class Benchmark:
             step.unsure = word.outputs is None
         result = begun(benchmark_model, threads, word.name if word.outputs is not None else "")
         result.target = self.site.target.name if self.site is not None else ""
-        is_rough = self.fast_math or work.model.model.relax_computation_float32_to_float16
-        result.engines.append(EngineResult(OURS, TITLE, is_rough=is_rough))
+        is_relaxed = self.fast_math or work.model.model.relax_computation_float32_to_float16
+        result.engines.append(EngineResult(OURS, TITLE, is_relaxed=is_relaxed))
         if self.relaxed:
-            result.engines.append(EngineResult(RELAXED, f"{TITLE}, relaxed", is_rough=True))
+            result.engines.append(EngineResult(RELAXED, f"{TITLE}, relaxed", is_relaxed=True))
         result.engines += [
             EngineResult(
                 peer.name,
                 peer.title,
                 self.versions.get(peer.name, ""),
-                is_rough=peer.is_rough,
+                is_relaxed=peer.is_relaxed,
                 is_elsewhere=peer.is_elsewhere,
             )
             for peer in self.peers

@@ -20,7 +20,7 @@ from halyard.records import device_memory
 
 # How far an engine may be off, of the largest value, that need not compute in float32: rounding
 # adds up over a network, and what is wrong altogether is still told from it.
-MAX_ROUGH_ERROR = 0.1
+MAX_RELAXED_ERROR = 0.1
 
 
 def judge_placement(engine: EngineResult, prepared: pb.CaseResult, backends: Sequence[str]) -> None:
@@ -68,8 +68,8 @@ def take_prepared(engine: EngineResult, process: Served, work: Workload, word: R
     if engine.differences is None:
         engine.not_compared = word.reason or "there is no reference"
         engine.notes.append(f"its outputs are not compared: {word.reason}")
-    if engine.is_rough and engine.differences is not None:
-        judgement = _roughly(engine.differences)
+    if engine.is_relaxed and engine.differences is not None:
+        judgement = _relaxed(engine.differences)
     if judgement.is_disputed:
         engine.disputed = "; ".join(judgement.problems)
     elif judgement.problems:
@@ -78,12 +78,13 @@ def take_prepared(engine: EngineResult, process: Served, work: Workload, word: R
     engine.silent = judgement.silent
 
 
-def _roughly(differences: Sequence[Difference]) -> Judgement:
+def _relaxed(differences: Sequence[Difference]) -> Judgement:
     problems = [
-        f"is rough, and off by more than {MAX_ROUGH_ERROR:g} of the largest: {difference.text()}"
+        f"is relaxed, and off by more than {MAX_RELAXED_ERROR:g} of the largest: "
+        f"{difference.text()}"
         for difference in differences
         if difference.max_steps is None
-        and difference.max_abs_error > MAX_ROUGH_ERROR * max(1.0, difference.largest)
+        and difference.max_abs_error > MAX_RELAXED_ERROR * max(1.0, difference.largest)
     ]
     return Judgement(problems, is_wrong=bool(problems))
 

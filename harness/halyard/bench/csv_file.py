@@ -89,7 +89,7 @@ def _of_engine(result: Result, engine: Engine) -> dict[str, object]:
         "model": result.model,
         "type": result.type,
         "size": result.size,
-        "width": result.subject.width if result.subject else None,
+        "width": result.benchmark_model.width if result.benchmark_model else None,
         "threads": result.threads,
         "version": engine.version,
         "prepare_ms": engine.prepare_ms,

@@ -103,7 +103,7 @@ class Side:
             EngineResult(
                 OURS,
                 f"{name}: {spec.words or 'as the other options say'}",
-                is_rough=spec.fast_math,
+                is_relaxed=spec.fast_math,
             )
         )
         return side

@@ -59,7 +59,7 @@ class EngineResult:
     silent: Sequence[str] = ()  # why the reference says nothing of outputs
     notes: list[str] = field(default_factory=list)
     not_compared: str = ""  # why it has no differences though it gave outputs
-    is_rough: bool = False  # it need not compute in float32
+    is_relaxed: bool = False  # it need not compute in float32
     is_elsewhere: bool = False  # than on the processor, whose peak says nothing of it
 
     @property
@@ -113,7 +113,7 @@ class EngineResult:
 
     def record(self, share_of_peak: float | None, ratio: float | None) -> bench.Engine:
         return bench.Engine(
-            is_rough=self.is_rough,
+            is_relaxed=self.is_relaxed,
             ratio=ratio,
             title=self.title,
             version=self.version,
@@ -203,11 +203,14 @@ class ModelResult:
         )
 
     def _match(self, ours: EngineResult, engine: EngineResult) -> bool:
-        """Float32 is compared with float32, and what is rough with what is, if there is any."""
+        """Float32 is compared with float32, and relaxed float32 with relaxed float32 where a peer
+        has it."""
         if not engine.is_peer:
             return False
-        rough = [each for each in self.engines if each.is_peer and each.is_rough and each.times_ms]
-        return engine.is_rough == (ours.is_rough and bool(rough))
+        relaxed = [
+            each for each in self.engines if each.is_peer and each.is_relaxed and each.times_ms
+        ]
+        return engine.is_relaxed == (ours.is_relaxed and bool(relaxed))
 
     def ratio_to(self, engine: EngineResult) -> float | None:
         """Of the medians, ours that is as exact to this peer's."""
@@ -271,7 +274,7 @@ class ModelResult:
     def record(self, peak: Peak) -> bench.Result:
         best = self.best_peer
         return bench.Result(
-            subject=None if self.benchmark_model is None else self.benchmark_model.record(),
+            benchmark_model=None if self.benchmark_model is None else self.benchmark_model.record(),
             waited=self.waited,
             conditions=self.conditions,
             target=self.target,

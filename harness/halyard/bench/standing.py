@@ -58,7 +58,7 @@ def of(document: Bench) -> Standing:
 
 
 def _row(result: Result) -> Row:
-    width = result.subject.width if result.subject is not None else None
+    width = result.benchmark_model.width if result.benchmark_model is not None else None
     return Row(
         model=result.model,
         type=result.type,
@@ -78,12 +78,12 @@ def _alike(result: Result) -> dict[str, Engine]:
     timed = {name: engine for name, engine in result.engines.items() if engine.rounds_ms}
     peers = {name: engine for name, engine in timed.items() if name not in (OURS, RELAXED)}
     ours = {name: engine for name, engine in timed.items() if name == OURS}
-    is_rough = any(engine.is_rough for engine in ours.values()) and any(
-        engine.is_rough for engine in peers.values()
+    is_relaxed = any(engine.is_relaxed for engine in ours.values()) and any(
+        engine.is_relaxed for engine in peers.values()
     )
     return {
         **ours,
-        **{name: engine for name, engine in peers.items() if engine.is_rough == is_rough},
+        **{name: engine for name, engine in peers.items() if engine.is_relaxed == is_relaxed},
     }
 
 

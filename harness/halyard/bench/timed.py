@@ -157,7 +157,7 @@ def _of_run(model: Model) -> str:
 
 
 def _of_result(result: Result) -> str:
-    width = result.subject.width if result.subject is not None else None
+    width = result.benchmark_model.width if result.benchmark_model is not None else None
     named = _named(result.model, result.type, result.size, width)
     return f"{named}, {threads(result.threads)}"
 

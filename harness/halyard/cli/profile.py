@@ -229,7 +229,7 @@ def placed(found: Capture) -> list[str]:
         rows.setdefault(node.row.backend or "nothing", []).append(node)
     lines = [
         f"placement: {backend}: {_counted(sum(max(1, node.row.nodes) for node in nodes), 'node')} "
-        f"in {_counted(len({node.row.piece for node in nodes}), 'piece')}, "
+        f"in {_counted(len({node.row.partition for node in nodes}), 'partition')}, "
         f"{microseconds(sum(node.milliseconds for node in nodes))} ms"
         for backend, nodes in rows.items()
     ]

@@ -220,10 +220,10 @@ class _Single:
     @classmethod
     def of(cls, model: pb.Model, number: int) -> Self:
         outputs = tuple(model.main.operations[number].outputs)
-        piece = cut(model, [number], outputs)
-        names = {own: index for index, own in piece.operands.items()}
-        inputs = tuple(names[index] for index in piece.model.main.input_indexes)
-        return cls(piece.model, inputs, outputs)
+        submodel = cut(model, [number], outputs)
+        names = {own: index for index, own in submodel.operands.items()}
+        inputs = tuple(names[index] for index in submodel.model.main.input_indexes)
+        return cls(submodel.model, inputs, outputs)
 
 
 def _isolated(

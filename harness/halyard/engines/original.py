@@ -72,7 +72,7 @@ def file_of(source: Source) -> Iterator[Path]:
 def run_part(
     part: HostPart, inputs: Sequence[Array], count: int, warmup: int, threads: int
 ) -> tuple[list[Array], list[int]]:
-    """The same of a piece of a file."""
+    """The same of a part of a file."""
     engine = engine_of(part.format, threads)
     with paths.Temporary("part") as folder:
         path = folder / "part"

@@ -25,7 +25,7 @@ Report = Callable[[Workload, int, int], pb.CaseResult]
 HOST = "host"
 
 # Sums over the parts.
-_COUNTED = ("prepare_ns", "pieces", "bytes_between_pieces")
+_COUNTED = ("prepare_ns", "partitions", "bytes_between_partitions")
 _MEMORY = (
     "constant_bytes",
     "arena_bytes",
@@ -89,7 +89,7 @@ class PartsRun(Prepared):
                     result.message = f"part {number + 1}: {result.message}"
                     self._last = result
                     return result
-            result.bytes_between_pieces += crossing
+            result.bytes_between_partitions += crossing
             said.append(result)
             values.update(zip(part.outputs, arrays, strict=True))
         self._values = values
@@ -134,7 +134,7 @@ class PartsRun(Prepared):
 
 def of_host(part: HostPart, median_ns: float) -> pb.CaseResult:
     """What there is to say of it: its operators, and one row for what they take together."""
-    result = pb.CaseResult(pieces=1)
+    result = pb.CaseResult(partitions=1)
     for operator in part.operators:
         kind = [*operator.split(), "", ""][1]
         result.placement.add(label=operator, node=kind, backend=HOST)
@@ -177,16 +177,16 @@ def joined(said: Sequence[pb.CaseResult], count: int) -> pb.CaseResult:
 
 
 def _tell_parts(said: Sequence[pb.CaseResult]) -> None:
-    """Labels say which part they are of, and pieces are counted on from part to part."""
-    pieces = 0
+    """Labels say which part they are of, and partitions are counted on from part to part."""
+    partitions = 0
     for number, result in enumerate(said):
         for placed in result.placement:
             placed.label = f"part {number + 1}: {placed.label}"
-            placed.piece += pieces
+            placed.partition += partitions
         for profiled in result.profile:
             profiled.label = f"part {number + 1}: {profiled.label}"
-            profiled.piece += pieces
-        pieces += result.pieces
+            profiled.partition += partitions
+        partitions += result.partitions
 
 
 def profile_of(said: Sequence[pb.CaseResult]) -> list[pb.NodeProfile]:

@@ -30,7 +30,7 @@ class Peer:
     has_threads: bool = True  # whether it can be told how many to use
     family: str = ""
     titled: Callable[[str], str] | None = None
-    is_rough: bool = False  # it rounds float32 on the way
+    is_relaxed: bool = False  # it rounds float32 on the way
     is_elsewhere: bool = False  # it does not compute on the processor
 
     def with_threads(self, threads: int) -> PeerEngine:
@@ -102,7 +102,7 @@ def _torch(way: Way) -> Peer:
         Workload.bundle,
         family="torch",
         titled=way.title,
-        is_rough=way.is_rough,
+        is_relaxed=way.is_relaxed,
         is_elsewhere=True,
     )
 

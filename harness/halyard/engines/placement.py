@@ -15,7 +15,7 @@ from halyard.proto import halyard_pb2 as pb
 class BackendShare:
     backend: str  # empty: nodes that nothing takes
     nodes: int
-    pieces: int
+    partitions: int
     kinds: Mapping[str, int]  # node kind to count, most first
     kernels: Mapping[str, int] = field(default_factory=dict)  # the same of those that are told
 
@@ -29,7 +29,7 @@ def shares(placement: Sequence[pb.Placement]) -> list[BackendShare]:
         BackendShare(
             backend=backend,
             nodes=len(mine),
-            pieces=len({row.piece for row in mine}),
+            partitions=len({row.partition for row in mine}),
             kinds=dict(Counter(row.node for row in mine).most_common()),
             kernels=dict(Counter(row.kernel for row in mine if row.kernel).most_common()),
         )

@@ -88,7 +88,7 @@ class Way:
         return " ".join(word for word in words if word)
 
     @property
-    def is_rough(self) -> bool:
+    def is_relaxed(self) -> bool:
         return self.precision is not Precision.STRICT
 
 

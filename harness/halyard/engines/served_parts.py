@@ -121,7 +121,7 @@ class ServedParts(Served):
                 where = ", on the host" if isinstance(part, HostPart) else ""
                 said.message = f"part {number + 1}{where}: {said.message}"
                 return said
-            said.bytes_between_pieces += sum(
+            said.bytes_between_partitions += sum(
                 values[name].nbytes for name in part.inputs if name not in given
             )
             self._held.append(_Held(part, process, said))
@@ -196,7 +196,7 @@ class ServedParts(Served):
                 result = of_host(held.part, statistics.median(times))
             else:
                 rows = held.process.profile(count, warmup, expected_s=expected_s)
-                result = pb.CaseResult(pieces=held.said.pieces, profile=rows)
+                result = pb.CaseResult(partitions=held.said.partitions, profile=rows)
             said.append(result)
         return profile_of(said)
 
@@ -214,5 +214,5 @@ def _told(held: _Held) -> pb.CaseResult:
         return held.said
     told = of_host(held.part, 0)
     told.prepare_ns = held.said.prepare_ns
-    told.bytes_between_pieces = held.said.bytes_between_pieces
+    told.bytes_between_partitions = held.said.bytes_between_partitions
     return told

@@ -23,9 +23,9 @@ _COLUMNS = blocks.columns(
     "Backend",
     "Operations",
     "Share",
-    "Pieces",
+    "Partitions",
     "When",
-    numbers=("Operations", "Share", "Pieces"),
+    numbers=("Operations", "Share", "Partitions"),
 )
 _REFUSED = blocks.columns(
     "Model", "Device", "Backend", "Operations", "Reason", numbers=("Operations",)
@@ -55,7 +55,7 @@ def section(results: Results) -> Section | None:
                 blocks.text(row.backend or "none", "" if row.backend else "bad"),
                 blocks.count(row.count),
                 blocks.number(100 * row.count / whole, ".0f", unit=" %"),
-                blocks.count(row.pieces),
+                blocks.count(row.partitions),
                 blocks.moment(document.at),
             ]
             for row in placed[document.id]

@@ -28,7 +28,6 @@ class _Run(msgspec.Struct):
     status: str = ""
     message: str = ""
     log: str = ""
-    pieces: int = 0
 
 
 _COLUMNS = blocks.columns(

@@ -127,20 +127,20 @@ def _kib(size: int) -> str:
 
 def placement(measurement: Measurement) -> list[str]:
     """What each backend ran, and with what; why others refused; what crossed between them. An
-    operation's own node, piece and kernel stand in the JSON."""
+    operation's own node, partition and kernel stand in the JSON."""
     result = measurement.result
     rows = result.placement
     if not rows:
         return ["placement  unknown"]
     lines = []
     for share in shares(rows):
-        nodes = f"{_counted(share.nodes, 'node')} in {_counted(share.pieces, 'piece')}"
+        nodes = f"{_counted(share.nodes, 'node')} in {_counted(share.partitions, 'partition')}"
         lines += _listed(f"placement  {share.backend or 'nothing'}: {nodes} (", share.kinds, ")")
         if share.kernels:
             lines += _listed("kernels    ", share.kernels, "")
-    if result.pieces > 1:
-        crossing = result.bytes_between_pieces / 2**10
-        lines.append(f"pieces     {result.pieces}, with {crossing:.1f} KiB between them")
+    if result.partitions > 1:
+        crossing = result.bytes_between_partitions / 2**10
+        lines.append(f"partitions {result.partitions}, with {crossing:.1f} KiB between them")
     if result.copies:
         copied = sum(copy.bytes for copy in result.copies) / 2**10
         lines.append(f"copies     {len(result.copies)} to and from devices, with {copied:.1f} KiB")
@@ -152,12 +152,12 @@ def placement(measurement: Measurement) -> list[str]:
 def print_operations(terminal: Terminal, result: pb.CaseResult) -> None:
     """Where each operation's nodes ran; why others refused stands with the placement."""
     terminal.table(
-        ["operation", "node", "backend", "piece", "kernel"],
+        ["operation", "node", "backend", "partition", "kernel"],
         [
-            [short_name(row.label), row.node, row.backend or "-", str(row.piece), row.kernel]
+            [short_name(row.label), row.node, row.backend or "-", str(row.partition), row.kernel]
             for row in result.placement
         ],
-        numbers=["piece"],
+        numbers=["partition"],
     )
     for row in result.vanished:
         terminal.line(f"operation {row.operation}: {row.fate}")

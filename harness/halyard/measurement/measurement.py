@@ -187,8 +187,8 @@ class Measurement:
                 arena_bytes=result.memory.arena_bytes,
                 device=device_memory.of(result.memory),
             ),
-            pieces=result.pieces,
-            bytes_between_pieces=result.bytes_between_pieces,
+            partitions=result.partitions,
+            bytes_between_partitions=result.bytes_between_partitions,
             copies=[
                 run.Copy(
                     tensor=copy.tensor, source=copy.source, target=copy.target, bytes=copy.bytes
@@ -203,7 +203,7 @@ class Measurement:
                     label=row.label,
                     node=row.node,
                     backend=row.backend,
-                    piece=row.piece,
+                    partition=row.partition,
                     kernel=row.kernel,
                     refusals={refusal.backend: refusal.reason for refusal in row.refusals},
                 )

@@ -68,7 +68,7 @@ class NnapiPart:
 
 @dataclass(frozen=True)
 class HostPart:
-    """A piece of the original, as a file of the original's format, whose inputs and outputs are in
+    """A part of the original, as a file of the original's format, whose inputs and outputs are in
     the order of these names. `shapes`: of inputs, where they are known and the file's engine may
     not tell."""
 

@@ -13,8 +13,8 @@ _KEPT = frozenset({pb.OPERAND_LIFE_TIME_NO_VALUE, pb.OPERAND_LIFE_TIME_SUBGRAPH}
 
 
 @dataclass(frozen=True)
-class Piece:
-    """`operands`: of the piece's own by those of the whole."""
+class Submodel:
+    """`operands`: of the submodel's own by those of the whole."""
 
     model: pb.Model
     operands: dict[int, int]
@@ -26,7 +26,7 @@ def cut(
     outputs: Sequence[int],
     *,
     keep_inputs: bool = False,
-) -> Piece:
+) -> Submodel:
     """The operations of the main subgraph with these numbers, with what they need and no more.
 
     What they read and do not compute becomes an input; inputs that the whole has come first, in its
@@ -46,15 +46,15 @@ def cut(
     ]
     # In the order of the whole, so that a cut of everything changes nothing.
     places = {index: place for place, index in enumerate(sorted(used))}
-    piece = pb.Model(
+    submodel = pb.Model(
         name=model.name,
         relax_computation_float32_to_float16=model.relax_computation_float32_to_float16,
         referenced=model.referenced,
         extension_name_to_prefix=model.extension_name_to_prefix,
     )
-    values = _Values(model, piece)
+    values = _Values(model, submodel)
     for index in sorted(used):
-        operand = piece.main.operands.add()
+        operand = submodel.main.operands.add()
         operand.CopyFrom(whole.operands[index])
         if index in inputs:
             operand.lifetime = pb.OPERAND_LIFE_TIME_SUBGRAPH_INPUT
@@ -67,20 +67,20 @@ def cut(
         elif is_constant(operand):
             values.move(operand)
     # Subgraphs are kept whole, and so are their constants.
-    for subgraph in piece.referenced:
+    for subgraph in submodel.referenced:
         for operand in subgraph.operands:
             if is_constant(operand):
                 values.move(operand)
     values.finish()
     for each in chosen:
-        piece.main.operations.add(
+        submodel.main.operations.add(
             type=each.type,
             inputs=[places[index] for index in each.inputs],
             outputs=[places[index] for index in each.outputs],
         )
-    piece.main.input_indexes.extend(places[index] for index in inputs)
-    piece.main.output_indexes.extend(places[index] for index in outputs)
-    return Piece(piece, places)
+    submodel.main.input_indexes.extend(places[index] for index in inputs)
+    submodel.main.output_indexes.extend(places[index] for index in outputs)
+    return Submodel(submodel, places)
 
 
 def _is_fed(operand: pb.Operand) -> bool:

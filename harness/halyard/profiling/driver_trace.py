@@ -167,7 +167,7 @@ class _Row:
             node="Copy" if is_copy else first.kind,
             type=_type(model, _number(first.node)),
             backend=placed[first.node].backend if first.node in placed else first.track,
-            piece=placed[first.node].piece if first.node in placed else 0,
+            partition=placed[first.node].partition if first.node in placed else 0,
             kernel=first.kernel,
             median_ns=round(statistics.median(times)),
             median_device_ns=round(statistics.median(device_times)),

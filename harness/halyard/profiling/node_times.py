@@ -99,7 +99,7 @@ class NodeTime:
             nodes=self.row.nodes,
             type=self.row.type,
             backend=self.row.backend,
-            piece=self.row.piece,
+            partition=self.row.partition,
             kernel=self.row.kernel,
             median_ms=self.milliseconds,
             device_ms=self.device_milliseconds,

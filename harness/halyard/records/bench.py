@@ -38,8 +38,8 @@ class OutputAgreement(Record, frozen=True, kw_only=True):
 
 
 class Engine(Record, frozen=True, kw_only=True):
-    """`is_rough`: it need not compute in float32. `ratio`: of a peer, the median of ours that is as
-    exact over its own. `host_timings_ms` and `host_share`: what this machine took of its
+    """`is_relaxed`: it need not compute in float32. `ratio`: of a peer, the median of ours that is
+    as exact over its own. `host_timings_ms` and `host_share`: what this machine took of its
     executions, of a model that NNAPI runs parts of. `rounds_ms` are the executions that count, or
     some of them where there are very many, by the rounds of the turns that engines take.
     `disputed`: how the outputs disagree with the reference's, where they are not wrong altogether
@@ -66,7 +66,7 @@ class Engine(Record, frozen=True, kw_only=True):
     reason: str
     notes: list[str]
     share_of_peak: float | None
-    is_rough: bool = False
+    is_relaxed: bool = False
     ratio: float | None = None
     disputed: str = ""
 
@@ -107,7 +107,7 @@ class Result(Record, frozen=True, kw_only=True):
     it runs in, of which the host has `host_parts`; `multiply_adds`, `constant_bytes` and `type` are
     then of what NNAPI runs."""
 
-    subject: Model | None = None
+    benchmark_model: Model | None = None
     waited: Waited | None = None
     conditions: Conditions | None = None
     sustained: Sustained | None = None

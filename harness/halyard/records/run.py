@@ -138,7 +138,7 @@ class Node(Record, frozen=True, kw_only=True):
     nodes: int
     type: str
     backend: str
-    piece: int
+    partition: int
     kernel: str
     median_ms: float
     device_ms: float | None = None
@@ -156,7 +156,7 @@ class Placement(Record, frozen=True, kw_only=True):
     label: str
     node: str
     backend: str
-    piece: int
+    partition: int
     kernel: str
     refusals: dict[str, str]
 
@@ -207,8 +207,8 @@ class Run(Document, frozen=True, kw_only=True):
     host_timings_ms: Timings | None = None
     peer_timings_ms: Timings | None
     memory: Memory
-    pieces: int
-    bytes_between_pieces: int
+    partitions: int
+    bytes_between_partitions: int
     copies: list[Copy]
     profile: list[Node]
     placement: list[Placement]

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import msgspec
 
-from halyard.records import Document, Error, Record
+from halyard.errors import HalyardError
+from halyard.records import Document, Error, Record, decode
 from halyard.records.bench import Bench, Pair, Result
 from halyard.records.compare import Compare
 from halyard.records.conditions import Conditions, Supply
@@ -79,9 +80,10 @@ def facts_of(document: Document) -> Facts:
 def facts_of_text(kind: str, text: str) -> Facts:
     """Of a document that was kept; none where another halyard has kept it in another form."""
     try:
-        return facts_of(msgspec.json.decode(text, type=MEASURED[kind]))
-    except msgspec.MsgspecError:
+        [document] = decode(text.encode(), MEASURED[kind])
+    except (HalyardError, ValueError):
         return Facts()
+    return facts_of(document)
 
 
 # ---- any kind -----------------------------------------------------------------------------------
@@ -280,7 +282,7 @@ def _run_rows(document: Run, model: Model | None) -> Iterator[Row]:
                 "label": place.label,
                 "node": place.node,
                 "backend": place.backend,
-                "piece": place.piece,
+                "partition": place.partition,
                 "kernel": place.kernel,
                 "refusals": msgspec.json.encode(place.refusals).decode(),
             },
@@ -345,7 +347,7 @@ def _bench_rows(document: Bench) -> Iterator[Row]:
 
 
 def _benched(result: Result) -> Model:
-    told = _model(msgspec.to_builtins(result.subject))
+    told = _model(msgspec.to_builtins(result.benchmark_model))
     return told or Model(result.model, result.type, result.size)
 
 

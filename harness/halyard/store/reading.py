@@ -196,7 +196,7 @@ class Placed(Row, frozen=True, kw_only=True):
     document: int
     backend: str
     count: int
-    pieces: int
+    partitions: int
 
 
 class Refused(Row, frozen=True, kw_only=True):
@@ -430,7 +430,8 @@ class Results:
         return self._rows(
             Placed,
             "SELECT p.document, p.backend, count(*) AS count, "
-            "count(DISTINCT p.piece) AS pieces FROM placement p JOIN chosen c ON c.id = p.document "
+            "count(DISTINCT p.partition) AS partitions FROM placement p "
+            "JOIN chosen c ON c.id = p.document "
             "GROUP BY p.document, p.backend ORDER BY p.document, count DESC",
         )
 

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 
 # It grows with every change of the tables.
-VERSION = 2
+VERSION = 3
 # In the file's header, where SQLite keeps what program a file belongs to: "Hlyd".
 APPLICATION = 0x486C7964
 
@@ -177,6 +177,10 @@ CREATE TABLE pairs (
 CREATE INDEX pairs_by_document ON pairs (document);
 """
 
-# What each version has added.
-ADDED: Mapping[int, str] = {1: _FIRST, 2: _CONDITIONS_AND_PAIRS}
-TABLES = "".join(ADDED.values())
+_PARTITIONS = """
+ALTER TABLE placement RENAME COLUMN piece TO partition;
+"""
+
+# What each version has changed.
+CHANGES: Mapping[int, str] = {1: _FIRST, 2: _CONDITIONS_AND_PAIRS, 3: _PARTITIONS}
+TABLES = "".join(CHANGES.values())

@@ -115,7 +115,7 @@ class Store:
             raise HalyardError(f"{self.path}: it has no results")
         if application != schema.APPLICATION:
             raise HalyardError(f"{self.path}: this SQLite file holds something else than results")
-        if version not in schema.ADDED:
+        if version not in schema.CHANGES:
             raise HalyardError(
                 f"{self.path}: its tables are of version {version}, and this halyard has version "
                 f"{schema.VERSION}; name another file, or use the halyard that made it"
@@ -139,7 +139,7 @@ class Store:
             [_, version] = self._header()
             before = _tables(self.connection).keys()
             for number in range(version + 1, schema.VERSION + 1):
-                for statement in schema.ADDED[number].split(";"):
+                for statement in schema.CHANGES[number].split(";"):
                     self.connection.execute(statement)
             added = _tables(self.connection).keys() - before
             found = self.connection.execute("SELECT id, kind FROM documents").fetchall()
@@ -298,7 +298,7 @@ def _tables(connection: sqlite3.Connection) -> dict[str, str]:
 def _own_tables(version: int) -> dict[str, str]:
     with closing(sqlite3.connect(":memory:")) as connection:
         for number in range(1, version + 1):
-            connection.executescript(schema.ADDED[number])
+            connection.executescript(schema.CHANGES[number])
         return _tables(connection)
 
 

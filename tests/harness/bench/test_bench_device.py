@@ -543,7 +543,7 @@ def test_a_model_of_a_file_is_timed_as_the_zoo_s(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     [result] = json.loads(path.read_text())["results"]
     assert (result["model"], result["type"]) == ("model.pb", "quant8_signed")
-    assert result["subject"]["file"] == str(model)
+    assert result["benchmark_model"]["file"] == str(model)
     assert result["engines"]["halyard"]["agreement"][0]["max_steps"] <= 1
 
 

@@ -166,9 +166,9 @@ def test_the_profile_has_a_row_for_each_part_of_the_hosts(tmp_path: Path) -> Non
     )
     assert {node.label.partition(":")[0] for node in nodes if node.backend == "host"} == {"part 2"}
     assert sum("CONV_2D" in label for label in labels) == 2
-    pieces = [node.piece for node in nodes]
-    assert pieces == sorted(pieces)
-    assert len(set(pieces)) == 3
+    partitions = [node.partition for node in nodes]
+    assert partitions == sorted(partitions)
+    assert len(set(partitions)) == 3
 
 
 def test_two_take_turns_on_a_model_in_parts(tmp_path: Path) -> None:

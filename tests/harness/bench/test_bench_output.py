@@ -102,7 +102,7 @@ def test_the_json_keeps_executions_by_rounds() -> None:
     assert (ours.timings_ms.count, ours.timings_ms.median) == (3, 4.0)
     assert ours.warmup_ms is not None
     assert ours.warmup_ms.avg == 7.0
-    assert json.loads(written)["results"][0]["subject"]["width"] == 0.5
+    assert json.loads(written)["results"][0]["benchmark_model"]["width"] == 0.5
 
 
 def test_the_json_keeps_some_of_very_many_executions() -> None:
@@ -120,10 +120,10 @@ def test_what_has_failed_keeps_no_round() -> None:
 
 
 def test_what_a_file_does_not_say_is_an_empty_cell_and_zero_is_zero() -> None:
-    subject = Model(name="model", file="model.tflite", seed=0)
+    model = Model(name="model", file="model.tflite", seed=0)
     written = document(result(engine([[3.0]])))
     [only] = written.results
-    only = msgspec.structs.replace(only, subject=subject, size=0)
+    only = msgspec.structs.replace(only, benchmark_model=model, size=0)
     text = csv_file.text(msgspec.structs.replace(written, results=[only]))
     [row] = csv.DictReader(io.StringIO(text))
     assert (row["width"], row["size"], row["failed"]) == ("", "0", "False")

@@ -133,10 +133,12 @@ def test_another_processor_is_noted(tmp_path: Path) -> None:
 
 
 def test_only_peers_that_are_as_exact_are_kept() -> None:
-    rough = engine(rounds(1.0), "rough")
-    rough.is_rough = True
+    reduced = engine(rounds(1.0), "reduced")
+    reduced.is_relaxed = True
     relaxed = engine(rounds(1.0), RELAXED)
-    kept = standing.of(measured(engine(rounds(2.0)), relaxed, engine(rounds(4.0), "litert"), rough))
+    kept = standing.of(
+        measured(engine(rounds(2.0)), relaxed, engine(rounds(4.0), "litert"), reduced)
+    )
     assert list(kept.rows[0].engines) == ["halyard", "litert"]
 
 

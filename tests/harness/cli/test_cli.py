@@ -507,8 +507,8 @@ def test_without_litert_it_is_said_how_to_get_it(
     [
         ("GpuAcc", 1, "CpuRef ran 1 of 1 nodes, and only GpuAcc was asked for (GpuAcc is not in"),
         ("GpuAcc,CpuRef", 0, "note       GpuAcc is not in this build of the driver"),
-        ("CpuRef", 0, "placement  CpuRef: 1 node in 1 piece"),
-        ("CpuRef,GpuAcc", 0, "placement  CpuRef: 1 node in 1 piece"),
+        ("CpuRef", 0, "placement  CpuRef: 1 node in 1 partition"),
+        ("CpuRef,GpuAcc", 0, "placement  CpuRef: 1 node in 1 partition"),
     ],
 )
 def test_the_backend_that_ran_is_one_that_was_asked_for(
@@ -536,8 +536,8 @@ def test_a_profile_and_the_placement_are_printed(invoke: Invoke, tmp_path: Path)
     content = json.loads(path.read_text())
     assert len(content["profile"]) == len(content["placement"]) > 1
     assert content["profile"][0]["share_of_peak"] > 0
-    assert content["pieces"] == 1
-    assert content["bytes_between_pieces"] == 0
+    assert content["partitions"] == 1
+    assert content["bytes_between_partitions"] == 0
     assert content["placement"][0]["kernel"]
 
 

@@ -68,7 +68,7 @@ def test_parts_have_their_numbers_in_their_names(mixed_file: Path, tmp_path: Pat
     names = sorted(path.name for path in tmp_path.glob("out*"))
     assert names == ["out.1.pb", "out.2.tflite", "out.3.pb"]
     assert "unmapped   2 COS 't4': NNAPI has no such operation" in result.output
-    assert FileModel(tmp_path / "out.2.tflite").conversion.unmapped, "it is the host's piece"
+    assert FileModel(tmp_path / "out.2.tflite").conversion.unmapped, "it is the host's part"
     assert FileModel(tmp_path / "out.1.pb").runnable.model.main.operations
 
 

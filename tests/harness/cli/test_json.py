@@ -90,7 +90,7 @@ def test_standard_output_has_the_document_and_standard_error_the_text(
     invoke: Invoke, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     result = invoke(*words, "--json", "-")
-    assert json.loads(result.stdout)["schema"] == 1
+    assert json.loads(result.stdout)["schema"] == 2
     assert len(result.stderr.splitlines()) > 1
     assert not (tmp_path / "-").exists()
 

@@ -229,7 +229,7 @@ def results(draw: st.DrawFn) -> pb.CaseResult:
         hal_version=draw(numbers | st.sampled_from([0, 10, 13])),  # type: ignore[arg-type]
         version_string=draw(texts),
         prepare_ns=draw(st.integers(0, 2**63)),
-        pieces=draw(st.integers(0, 2**31 - 1)),
+        partitions=draw(st.integers(0, 2**31 - 1)),
     )
     for _ in range(draw(st.integers(0, 2))):
         example = result.examples.add(
@@ -250,7 +250,7 @@ def results(draw: st.DrawFn) -> pb.CaseResult:
             label=draw(texts),
             node=draw(texts),
             backend=draw(texts),
-            piece=draw(st.integers(0, 2**31 - 1)),
+            partition=draw(st.integers(0, 2**31 - 1)),
         )
         row.refusals.add(backend=draw(texts), reason=draw(texts))
     return result

@@ -85,8 +85,8 @@ def test_a_library_is_a_backend(files: Files, sample_backend: Sequence[str]) -> 
     (result,) = files.run([chain_case()], None, *sample_backend)
     assert backends_of(result) == ["Sample", "CpuRef", "Sample", "CpuRef"]
     assert floats(result.examples[0].outputs[0]) == [0.0, 0.0, 1.0, 2.0]
-    assert result.pieces == 4
-    assert result.bytes_between_pieces == 3 * 16
+    assert result.partitions == 4
+    assert result.bytes_between_partitions == 3 * 16
     assert result.placement[0].kernel == "Sample"
     (refusal,) = result.placement[1].refusals
     assert (refusal.backend, refusal.reason) == ("Sample", "runs ADD, MUL and RELU only")

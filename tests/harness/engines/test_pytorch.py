@@ -153,8 +153,8 @@ def test_every_row_names_version_mode_and_precision() -> None:
     assert len(set(titles)) == len(WAYS)
 
 
-def timed(name: str, milliseconds: float, *, is_rough: bool = False) -> EngineResult:
-    return EngineResult(name, name, times_ms=[milliseconds], is_rough=is_rough)
+def timed(name: str, milliseconds: float, *, is_relaxed: bool = False) -> EngineResult:
+    return EngineResult(name, name, times_ms=[milliseconds], is_relaxed=is_relaxed)
 
 
 def result_of(*engines: EngineResult) -> ModelResult:
@@ -164,24 +164,24 @@ def result_of(*engines: EngineResult) -> ModelResult:
 
 
 def test_float32_is_compared_with_float32_and_relaxed_with_what_rounds() -> None:
-    strict, rough = timed("torch-strict", 3.0), timed("torch-tf32", 1.0, is_rough=True)
-    ours, relaxed = timed(OURS, 6.0), timed(RELAXED, 2.0, is_rough=True)
-    result = result_of(ours, relaxed, strict, rough)
+    strict, reduced = timed("torch-strict", 3.0), timed("torch-tf32", 1.0, is_relaxed=True)
+    ours, relaxed = timed(OURS, 6.0), timed(RELAXED, 2.0, is_relaxed=True)
+    result = result_of(ours, relaxed, strict, reduced)
     assert result.best_peer is strict
     assert result.ratio_to_best_peer == 2.0
-    assert result.best_beside(relaxed) is rough
+    assert result.best_beside(relaxed) is reduced
     assert result.ratio_to(strict) == 2.0
-    assert result.ratio_to(rough) == 2.0
+    assert result.ratio_to(reduced) == 2.0
     assert result.ratio_to(ours) is None
 
 
 def test_without_a_relaxed_one_what_rounds_has_no_ratio() -> None:
-    strict, rough = timed("torch-strict", 3.0), timed("torch-tf32", 1.0, is_rough=True)
-    assert result_of(timed(OURS, 6.0), strict, rough).ratio_to(rough) is None
+    strict, reduced = timed("torch-strict", 3.0), timed("torch-tf32", 1.0, is_relaxed=True)
+    assert result_of(timed(OURS, 6.0), strict, reduced).ratio_to(reduced) is None
 
 
 def test_rough_ours_is_compared_with_exact_peers_where_there_are_no_others() -> None:
-    result = result_of(timed(OURS, 6.0, is_rough=True), timed("litert", 3.0))
+    result = result_of(timed(OURS, 6.0, is_relaxed=True), timed("litert", 3.0))
     assert result.ratio_to_best_peer == 2.0
 
 

@@ -117,32 +117,32 @@ def large_cases(golden_cases: Sequence[Case]) -> list[Case]:
     return cases
 
 
-def pieces_of(result: pb.CaseResult) -> dict[int, list[pb.Placement]]:
+def partitions_of(result: pb.CaseResult) -> dict[int, list[pb.Placement]]:
     """By their numbers; an IF or WHILE is no backend's."""
-    pieces: dict[int, list[pb.Placement]] = {}
+    partitions: dict[int, list[pb.Placement]] = {}
     for row in result.placement:
         if row.backend != "planner":
-            pieces.setdefault(row.piece, []).append(row)
-    return pieces
+            partitions.setdefault(row.partition, []).append(row)
+    return partitions
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_results_are_right_in_few_pieces(
+def test_results_are_right_in_few_partitions(
     golden_cases: list[Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     cases = large_cases(golden_cases)
     results = limited(tmp_path, monkeypatch, cases, "--max-partitions", str(most))
     for case, result in zip(cases, results, strict=True):
         assert case.check(result).passed, case.name
-        pieces = pieces_of(result)
-        nested = len(pieces) < len({row.piece for row in result.placement})
-        # The graphs inside an IF or WHILE have a piece each, at least.
-        assert nested or len(pieces) <= most, case.name
+        partitions = partitions_of(result)
+        nested = len(partitions) < len({row.partition for row in result.placement})
+        # The graphs inside an IF or WHILE have a partition each, at least.
+        assert nested or len(partitions) <= most, case.name
     if most > 1:
         assert any(row.backend == _NAME for result in results for row in result.placement)
 
 
-def test_results_are_right_in_large_pieces(
+def test_results_are_right_in_large_partitions(
     golden_cases: list[Case], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cases = large_cases(golden_cases)
@@ -150,7 +150,7 @@ def test_results_are_right_in_large_pieces(
     fallen = 0
     for case, result in zip(cases, results, strict=True):
         assert case.check(result).passed, case.name
-        for rows in pieces_of(result).values():
+        for rows in partitions_of(result).values():
             assert rows[0].backend == "CpuRef" or len(rows) >= 2, case.name
             fallen += any("fewer than 2" in why.reason for row in rows for why in row.refusals)
     assert fallen > 0

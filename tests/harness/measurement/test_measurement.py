@@ -54,7 +54,7 @@ def result() -> pb.CaseResult:
         [("Conv2d", "CpuAcc"), ("Softmax", "CpuRef"), ("Conv2d", "CpuAcc"), ("Pad", "CpuRef")]
     ):
         row = made.placement.add(
-            operation=index, label=f"operation {index}", node=node, backend=backend, piece=index
+            operation=index, label=f"operation {index}", node=node, backend=backend, partition=index
         )
         if backend == "CpuRef":
             row.refusals.add(backend="CpuAcc", reason="no such kernel")
@@ -161,30 +161,30 @@ def test_the_time_to_prepare_is_in_milliseconds() -> None:
     assert "prepared   in 2.5 ms; constants" in shown.getvalue()
 
 
-def test_placement_counts_nodes_pieces_and_refusals() -> None:
+def test_placement_counts_nodes_partitions_and_refusals() -> None:
     rows = result().placement
-    assert [(share.backend, share.nodes, share.pieces) for share in shares(rows)] == [
+    assert [(share.backend, share.nodes, share.partitions) for share in shares(rows)] == [
         ("CpuAcc", 2, 2),
         ("CpuRef", 2, 2),
     ]
     assert shares(rows)[0].kinds == {"Conv2d": 2}
     assert refusals(rows) == [("CpuAcc", "no such kernel", 2)]
-    assert placement(measured())[0] == "placement  CpuAcc: 2 nodes in 2 pieces (2 Conv2d)"
+    assert placement(measured())[0] == "placement  CpuAcc: 2 nodes in 2 partitions (2 Conv2d)"
     alone = Measurement(SUBJECT, "S", {}, pb.CaseResult(placement=rows[:1]), None)
-    assert placement(alone) == ["placement  CpuAcc: 1 node in 1 piece (1 Conv2d)"]
+    assert placement(alone) == ["placement  CpuAcc: 1 node in 1 partition (1 Conv2d)"]
     assert placement(measured())[-1] == "refused    CpuAcc: 2 nodes: no such kernel"
 
 
-def test_placement_tells_kernels_and_what_crosses_between_pieces() -> None:
+def test_placement_tells_kernels_and_what_crosses_between_partitions() -> None:
     made = result()
     for row in made.placement:
         row.kernel = f"{row.node.lower()}_kernel"
-    made.pieces = 4
-    made.bytes_between_pieces = 3 * 1024
+    made.partitions = 4
+    made.bytes_between_partitions = 3 * 1024
     lines = placement(Measurement(SUBJECT, "S", {}, made, None))
     assert lines[1] == "kernels    2 conv2d_kernel"
     assert lines[3] == "kernels    1 softmax_kernel, 1 pad_kernel"
-    assert lines[4] == "pieces     4, with 3.0 KiB between them"
+    assert lines[4] == "partitions 4, with 3.0 KiB between them"
 
 
 def test_placement_fits_80_columns() -> None:
@@ -207,7 +207,7 @@ def test_the_placement_of_operations_is_a_table() -> None:
     shown = io.StringIO()
     print_operations(Terminal(Console(file=shown, width=80)), made)
     lines = [line.split() for line in shown.getvalue().splitlines()]
-    assert lines[0] == ["operation", "node", "backend", "piece", "kernel"]
+    assert lines[0] == ["operation", "node", "backend", "partition", "kernel"]
     assert lines[1] == ["0", "CONV_2D", "Conv2d", "CpuAcc", "0", "tiled"]
     assert lines[-1] == ["operation", "7:", "fused", "into", "operation", "0"]
 

@@ -34,25 +34,25 @@ def test_a_cut_of_all_is_the_model() -> None:
 def test_what_comes_from_elsewhere_goes_in_and_what_is_asked_for_comes_out() -> None:
     model = _chain()
     [between] = model.main.operations[1].outputs
-    piece = cut(model, [1], [between])
-    main = piece.model.main
-    assert _names(piece.model, main.input_indexes) == ["a"]
-    assert _names(piece.model, main.output_indexes) == ["b"]
-    assert main.operands[piece.operands[between]].name == "b"
+    submodel = cut(model, [1], [between])
+    main = submodel.model.main
+    assert _names(submodel.model, main.input_indexes) == ["a"]
+    assert _names(submodel.model, main.output_indexes) == ["b"]
+    assert main.operands[submodel.operands[between]].name == "b"
     assert main.operands[main.input_indexes[0]].lifetime == pb.OPERAND_LIFE_TIME_SUBGRAPH_INPUT
     assert main.operands[main.output_indexes[0]].lifetime == pb.OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT
 
 
 def test_takes_along_the_constants_that_are_needed_and_no_others() -> None:
-    piece = cut(_chain(), [1], [_chain().main.operations[1].outputs[0]]).model
-    [second] = [each for each in piece.main.operands if each.name == "second"]
-    assert constant(piece, second).tolist() == [2.0] * 64
-    assert len(piece.pools[0]) == 256
-    assert not [each for each in piece.main.operands if each.name == "first"]
+    submodel = cut(_chain(), [1], [_chain().main.operations[1].outputs[0]]).model
+    [second] = [each for each in submodel.main.operands if each.name == "second"]
+    assert constant(submodel, second).tolist() == [2.0] * 64
+    assert len(submodel.pools[0]) == 256
+    assert not [each for each in submodel.main.operands if each.name == "first"]
 
 
 def test_what_stays_inside_is_a_temporary() -> None:
     model = _chain()
-    piece = cut(model, [1, 2], list(model.main.output_indexes)).model
-    [inside] = [each for each in piece.main.operands if each.name == "b"]
+    submodel = cut(model, [1, 2], list(model.main.output_indexes)).model
+    [inside] = [each for each in submodel.main.operands if each.name == "b"]
     assert inside.lifetime == pb.OPERAND_LIFE_TIME_TEMPORARY_VARIABLE

@@ -394,7 +394,7 @@ def test_a_model_in_parts_is_measured(tmp_path: Path) -> None:
             engine = HalyardDevice(device, Target.in_process(), pb.RunOptions())
             measurement = measure(engine, benchmark_model, count=2)
         assert measurement.problems == []
-        assert measurement.result.pieces == parts
+        assert measurement.result.partitions == parts
         assert len(measurement.differences or []) == len(benchmark_model.conversion.outputs)
 
 

@@ -261,7 +261,7 @@ def test_bench_hands_the_shapes_to_the_peers(file: Path, tmp_path: Path) -> None
     assert result.exit_code == 0, result.output
     document = json.loads((tmp_path / "out.json").read_text())
     [result] = document["results"]
-    assert result["subject"]["shapes"] == ["--dim", "seqlen=5"]
+    assert result["benchmark_model"]["shapes"] == ["--dim", "seqlen=5"]
     for engine in ("halyard", "onnxruntime"):
         assert result["engines"][engine]["agreement"], result["engines"][engine]
 

@@ -87,12 +87,12 @@ def test_rows_are_medians_of_what_a_node_took_in_each_execution() -> None:
 
 def test_a_fused_node_stands_for_its_operations() -> None:
     placement = [
-        pb.Placement(label="operation 0 (ADD)", operations=[0, 1], backend="CpuAcc", piece=3)
+        pb.Placement(label="operation 0 (ADD)", operations=[0, 1], backend="CpuAcc", partition=3)
     ]
     fused = a_node(0, 10, fused=("operation 2 (RELU)",))
     [row] = node_profiles(pb.Model(), [Execution(1, 1, 0, [fused])], placement)
     assert list(row.operations) == [0, 1, 2]
-    assert (row.nodes, row.backend, row.piece) == (2, "CpuAcc", 3)
+    assert (row.nodes, row.backend, row.partition) == (2, "CpuAcc", 3)
 
 
 def test_copies_have_a_row_for_each_way() -> None:
@@ -320,7 +320,7 @@ def test_profiles_on_the_host(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     [document] = decode(paths["json"].read_bytes(), Profile)
     assert document.executions == 4
-    assert re.search(r"placement: CpuAcc: \d+ nodes in 1 piece, \d+\.\d{3,} ms", done.output)
+    assert re.search(r"placement: CpuAcc: \d+ nodes in 1 partition, \d+\.\d{3,} ms", done.output)
     assert {node.backend for node in document.nodes} == {"CpuAcc"}
     assert any(node.multiply_adds for node in document.nodes)
     assert document.nodes_ms is not None
@@ -353,7 +353,7 @@ def test_profiles_on_the_host(tmp_path: Path) -> None:
     for call, request in zip(*(sorted(each) for each in (calls, served)), strict=True):
         assert call[1] <= request[1] <= request[2] <= call[2]
     depths = {each[0].partition("]")[0]: each[3] for each in driver}
-    assert depths["[NN_LC_PCO"] == 2, "a node in a piece in a request"
+    assert depths["[NN_LC_PCO"] == 2, "a node in a partition in a request"
     counters = {name for name in names.values() if name.startswith("cpu")}
     assert counters or "is missing" in done.output
 
@@ -404,4 +404,4 @@ def test_the_document_is_json(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     done = CliRunner().invoke(cli, ["profile", *_MODEL, "--runs", "1", "--json", str(path)])
     assert done.exit_code == 0, done.output
-    assert json.loads(path.read_text())["schema"] == 1
+    assert json.loads(path.read_text())["schema"] == 2

@@ -4,6 +4,7 @@
 import importlib
 import json
 import pkgutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 from halyard import records
 from halyard.errors import HalyardError
 from halyard.records import Document
+from halyard.records.bench import Bench
 from halyard.records.conformance import Case, Conformance
 from halyard.records.run import Run
 from halyard.timing.machine import Peak
+from tests.harness import sample_results as sample
 
 # Of every module in records/.
 for _module in pkgutil.iter_modules(records.__path__):
@@ -106,7 +109,7 @@ def small() -> Conformance:
 def test_the_version_stands_first() -> None:
     written = json.loads(records.encode(small()))
     assert next(iter(written)) == "schema"
-    assert written["schema"] == records.record.SCHEMA == 1
+    assert written["schema"] == records.record.SCHEMA == 2
 
 
 def test_an_infinite_error_is_a_word() -> None:
@@ -122,7 +125,8 @@ def test_an_infinite_error_is_a_word() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": 2}, "this file is of schema 2, and this halyard reads schema 1"),
+        ({"schema": 3}, "this file is of schema 3, and this halyard reads schemas 1 to 2"),
+        ({"schema": -1}, "this file is of schema -1"),
         ({"schema": None}, "this is no Conformance"),
         ({"passed": "many"}, "this is no Conformance: .*passed"),
         ({"cases": [{"name": "a"}]}, r"this is no Conformance: .*cases\[0\]"),
@@ -143,6 +147,50 @@ def test_a_file_of_before_there_were_versions_is_refused() -> None:
         records.decode(json.dumps(content).encode(), Conformance)
     with pytest.raises(HalyardError, match="this is no Run"):
         records.decode(b"no JSON", Run)
+
+
+def of_schema_1(document: Document, names: Mapping[str, str]) -> bytes:
+    """As it was written before the fields had these names: their names of that time."""
+    text = records.encode(document).decode()
+    for now, before in {**names, "schema": "schema"}.items():
+        assert f'"{now}":' in text, now
+        text = text.replace(f'"{now}":', f'"{before}":')
+    return text.replace('"schema": 2', '"schema": 1').encode()
+
+
+def test_a_run_of_schema_1_is_read() -> None:
+    # A device may have a property of any name.
+    properties = {"piece": "a", "ro.b": "c"}
+    device = msgspec.structs.replace(sample.run().device, properties=properties)
+    run = msgspec.structs.replace(sample.run(), device=device, partitions=3)
+    names = {
+        "partition": "piece",
+        "partitions": "pieces",
+        "bytes_between_partitions": "bytes_between_pieces",
+    }
+    assert records.decode(of_schema_1(run, names), Run) == [run]
+
+
+def test_a_benchmark_of_schema_1_is_read() -> None:
+    [result] = sample.bench().results
+    engine = msgspec.structs.replace(result.engines["halyard"], is_relaxed=True)
+    result = msgspec.structs.replace(
+        result, benchmark_model=sample.run().model, engines={"halyard": engine}
+    )
+    now = msgspec.structs.replace(sample.bench(), results=[result])
+    before = of_schema_1(now, {"benchmark_model": "subject", "is_relaxed": "is_rough"})
+    assert records.decode(before, Bench) == [now]
+    assert records.decode(b"[" + before + b"," + records.encode(now) + b"]", Bench) == [now] * 2
+
+
+def test_a_document_of_schema_1_is_refused_for_what_is_wrong_with_it() -> None:
+    content = json.loads(of_schema_1(sample.run(), {"partitions": "pieces"}))
+    del content["pieces"]
+    with pytest.raises(HalyardError, match=r"this is no Run: .*`partitions`"):
+        records.decode(json.dumps(content).encode(), Run)
+    deep = b'{"schema": 1, "a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with pytest.raises(HalyardError, match=r"this is no Run: .*recursion"):
+        records.decode(deep, Run)
 
 
 def test_fields_that_programs_know_keep_their_names() -> None:

@@ -350,8 +350,19 @@ def test_refuses_an_sqlite_file_of_something_else(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def made_by_version_1(path: Path, *documents: Document) -> None:
+def made_by_version_2(path: Path, *documents: Document) -> None:
+    """With documents of the schema of that time, in which `partition` was `piece`."""
     added(path, *documents)
+    with sqlite3.connect(path) as connection:
+        connection.executescript(
+            "ALTER TABLE placement RENAME COLUMN partition TO piece; PRAGMA user_version = 2;"
+            "UPDATE documents SET json = replace(replace(replace(json, 'partition', 'piece'), "
+            "'benchmark_model', 'subject'), '\"schema\":2', '\"schema\":1')"
+        )
+
+
+def made_by_version_1(path: Path, *documents: Document) -> None:
+    made_by_version_2(path, *documents)
     with sqlite3.connect(path) as connection:
         connection.executescript(
             "DROP TABLE conditions; DROP TABLE pairs; PRAGMA user_version = 1;"
@@ -375,11 +386,24 @@ def test_an_earlier_file_gets_what_its_documents_say(path: Path) -> None:
     check(path)
 
 
+def test_pieces_of_an_earlier_file_are_partitions(path: Path) -> None:
+    placed = msgspec.structs.replace(sample.run().placement[0], partition=7)
+    made_by_version_2(path, msgspec.structs.replace(sample.run(), placement=[placed]))
+    before = path.read_bytes()
+    with Store.open(path, read_only=True) as store:
+        assert store.connection.execute("SELECT partition FROM placement").fetchall() == [(7,)]
+    assert path.read_bytes() == before
+    added(path, sample.run())
+    assert rows(path, "SELECT document, partition FROM placement WHERE document = 1") == [(1, 7)]
+    assert rows(path, "PRAGMA user_version") == [(schema.VERSION,)]
+    check(path)
+
+
 def test_refuses_another_version_of_the_tables(path: Path) -> None:
     added(path, sample.run())
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
-    with pytest.raises(HalyardError, match="version 3, and this halyard has version 2"):
+    with pytest.raises(HalyardError, match="version 4, and this halyard has version 3"):
         added(path, sample.run())
 
 

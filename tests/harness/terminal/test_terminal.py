@@ -145,7 +145,7 @@ def test_a_bar_is_one_line_however_long_its_title_is() -> None:
     ("seconds", "text"),
     [(3, "about 3 s left"), (5700, "about 95 min left"), (18000, "about 5.0 h left")],
 )
-def test_time_that_is_left_is_rough(seconds: float, text: str) -> None:
+def test_time_that_is_left_is_rounded(seconds: float, text: str) -> None:
     assert time_left_text(seconds) == text
 
 

@@ -121,7 +121,7 @@ def test_what_the_host_runs_has_a_place(tmp_path: Path) -> None:
         measurement = measure(engine, benchmark_model)
     assert measurement.problems == []
     rows = [
-        (row.label.partition(":")[0], row.node, row.backend, row.piece)
+        (row.label.partition(":")[0], row.node, row.backend, row.partition)
         for row in measurement.result.placement
     ]
     kinds_of_host = ("COS", "ADD_N", "COS", "ADD_N")
@@ -133,7 +133,10 @@ def test_what_the_host_runs_has_a_place(tmp_path: Path) -> None:
         ("part 3", 2),
     }
     # Four tensors of 2x8 floats cross: two to the host, and two from it.
-    assert (measurement.result.pieces, measurement.result.bytes_between_pieces) == (3, 4 * 64)
+    assert (measurement.result.partitions, measurement.result.bytes_between_partitions) == (
+        3,
+        4 * 64,
+    )
 
 
 def test_the_host_may_come_first(tmp_path: Path) -> None:
@@ -147,7 +150,7 @@ def test_the_host_may_come_first(tmp_path: Path) -> None:
         measurement = measure(engine, benchmark_model)
     assert measurement.problems == []
     assert [row.backend for row in measurement.result.placement] == ["host", "CpuAcc"]
-    assert [row.piece for row in measurement.result.placement] == [0, 1]
+    assert [row.partition for row in measurement.result.placement] == [0, 1]
 
 
 def test_every_part_is_profiled(tmp_path: Path) -> None:
@@ -166,9 +169,9 @@ def test_every_part_is_profiled(tmp_path: Path) -> None:
         "part 3: 0 ADD",
         "part 3: 1 MUL",
     ]
-    assert [each.piece for each in document.nodes] == [0, 0, 1, 2, 2]
+    assert [each.partition for each in document.nodes] == [0, 0, 1, 2, 2]
     assert all(each.median_ms > 0 for each in document.nodes)
-    assert "placement: host: 4 nodes in 1 piece" in done.output
+    assert "placement: host: 4 nodes in 1 partition" in done.output
     assert "2 COS 't4': NNAPI has no such operation" in done.output
     content = trace.read_bytes()
     assert content.count(b"[NN_LD_PE]execute") == content.count(b"[NN_LA_PE]execute") == 120
@@ -206,7 +209,7 @@ def test_the_host_s_share_of_a_run_is_told(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["run", str(benchmark_model.path), "--json", str(path)])
     assert done.exit_code == 0, done.output
     assert re.search(r", on the host 0\.\d+ ms", done.output)
-    assert "placement  host: 4 nodes in 1 piece (2 COS, 2 ADD_N)" in done.output
+    assert "placement  host: 4 nodes in 1 partition (2 COS, 2 ADD_N)" in done.output
     [document] = decode(path.read_bytes(), Run)
     assert document.host_timings_ms is not None
     assert document.host_timings_ms.count == 10

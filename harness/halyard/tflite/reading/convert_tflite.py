@@ -330,12 +330,14 @@ def _nnapi_part(
     *,
     keep_inputs: bool,
 ) -> NnapiPart:
-    piece = cut(model, operations, [operands[name] for name in outputs], keep_inputs=keep_inputs)
+    submodel = cut(model, operations, [operands[name] for name in outputs], keep_inputs=keep_inputs)
     names = {
-        piece.operands[index]: name for name, index in operands.items() if index in piece.operands
+        submodel.operands[index]: name
+        for name, index in operands.items()
+        if index in submodel.operands
     }
-    main = piece.model.main
+    main = submodel.model.main
     fed = tuple(names[index] for index in main.input_indexes)
     written = {index for operation in main.operations for index in operation.outputs}
     computed = {index: name for index, name in names.items() if index in written or name in fed}
-    return NnapiPart(piece.model, fed, tuple(outputs), computed)
+    return NnapiPart(submodel.model, fed, tuple(outputs), computed)

@@ -47,7 +47,7 @@ def cut(
         fields = {**vars(main.tensors[index]), "buffer": number}
         tensors[places[index]] = made(schema.TensorT, **fields)
         values.append(array.tobytes())
-    piece = made(
+    cut_graph = made(
         schema.SubGraphT,
         **{
             **vars(main),
@@ -57,7 +57,7 @@ def cut(
             "outputs": _numbers(places[index] for index in outputs),
         },
     )
-    graphs = [piece, *(model.subgraphs[1:] if any(map(_names_graphs, parts)) else ())]
+    graphs = [cut_graph, *(model.subgraphs[1:] if any(map(_names_graphs, parts)) else ())]
     # Buffer 0 is the empty one.
     buffers = {0: 0}
     for tensor in (tensor for graph in graphs for tensor in graph.tensors or ()):

@@ -71,7 +71,7 @@ def without_operation(_: Mapper, __: Operator) -> None:
 
 
 def split_unevenly(mapper: Mapper, operator: Operator) -> None:
-    """Of a shape, into pieces that may have nothing."""
+    """Of a shape, into parts that may have nothing."""
     values = [mapper.values(index) if index >= 0 else None for index in operator.inputs]
     known = [each for each in values if each is not None and each.dtype.kind == "i"]
     if len(known) != 3 or len(values) != 3 or known[0].size > _MOST_ELEMENTS:
@@ -84,8 +84,8 @@ def split_unevenly(mapper: Mapper, operator: Operator) -> None:
         return
     if len(ends) != len(operator.outputs) or ends[-1] != len(whole):
         raise NotExpressible("its constants do not go together")
-    for place, piece in enumerate(np.split(whole, ends[:-1])):
-        mapper.fold(mapper.output(operator, place), piece)
+    for place, part in enumerate(np.split(whole, ends[:-1])):
+        mapper.fold(mapper.output(operator, place), part)
 
 
 def reshape(mapper: Mapper, operator: Operator) -> None:
