@@ -21,7 +21,7 @@ from halyard.runner.execution import Target
 from halyard.transport import hal_version
 from tests.harness.profiling.test_profiling import decoded, nested
 
-_SUBJECT = BenchmarkModel.of_zoo("small_classifier", DataType.FLOAT32, 16, 0.5)
+_MODEL = BenchmarkModel.of_zoo("small_classifier", DataType.FLOAT32, 16, 0.5)
 _TRACING = "/sys/kernel/tracing"
 _NAME = "halyard-profiled"
 
@@ -33,7 +33,7 @@ def test_a_service_is_profiled_and_leaves_nothing(device: VirtualDevice) -> None
         hal=hal_version.choose("1.3"),
         service=ServiceOptions(instance=_NAME, backends=["CpuAcc"]),
     )
-    found = capture(device, _SUBJECT, how)
+    found = capture(device, _MODEL, how)
     assert not found.problems
     record = found.record()
     assert record.executions == 3
@@ -55,7 +55,7 @@ def test_a_service_is_profiled_and_leaves_nothing(device: VirtualDevice) -> None
 
 def test_a_service_that_is_there_is_profiled_from_outside(device: VirtualDevice) -> None:
     with device.start_service(ServiceOptions(instance=_NAME)):
-        found = capture(device, _SUBJECT, Profiled(count=2, warmup=0, instance=_NAME))
+        found = capture(device, _MODEL, Profiled(count=2, warmup=0, instance=_NAME))
     assert not found.problems
     assert not found.nodes
     assert any("nodes are not timed" in note for note in found.notes)
@@ -80,7 +80,7 @@ def test_marks_stand_in_the_kernels_trace(device: VirtualDevice, tracefs: str) -
     with device.start_service(options) as service:
         pid = service.pid
         engine = HalyardDevice(device, Target.hidl(_NAME), pb.RunOptions())
-        with Workload.seeded(_SUBJECT.runnable, 0) as work, engine.prepare(work) as prepared:
+        with Workload.seeded(_MODEL.runnable, 0) as work, engine.prepare(work) as prepared:
             assert prepared.report(2).failed_stage == pb.STAGE_NONE
         assert service.is_running()
     lines = device.shell(f"cat {_TRACING}/trace").check().stdout.splitlines()
@@ -94,7 +94,7 @@ def test_marks_stand_in_the_kernels_trace(device: VirtualDevice, tracefs: str) -
 
 
 def test_layers_of_a_service_are_compared_with_this_machines(device: VirtualDevice) -> None:
-    runnable = _SUBJECT.runnable
+    runnable = _MODEL.runnable
     with Sides() as sides:
         found = compare_sides(
             runnable,
@@ -114,7 +114,7 @@ def test_layers_of_a_service_are_compared_with_this_machines(device: VirtualDevi
 
 
 def test_two_services_of_a_device_are_compared(device: VirtualDevice) -> None:
-    runnable = _SUBJECT.runnable
+    runnable = _MODEL.runnable
     with Sides() as sides:
         a, b, again = (
             sides.open(choose(f"{device.serial}:1.3:backends={backends}"))

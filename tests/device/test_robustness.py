@@ -19,19 +19,19 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target
 from tests.device.programs import put_test_program
 
-SUBJECT = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 32, 0.1)
+BENCHMARK_MODEL = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 32, 0.1)
 
 
 def assert_it_serves(device: VirtualDevice, service: Service) -> None:
     assert service.is_running(), service.log()
     engine = HalyardDevice(device, Target.hidl(service.instance), pb.RunOptions())
-    measured = measure(engine, SUBJECT)
+    measured = measure(engine, BENCHMARK_MODEL)
     assert measured.problems == []
 
 
 def push_bundle(device: VirtualDevice, folder: Path, options: pb.RunOptions) -> tuple[str, str]:
     """One case with the model, and options; their paths on the device."""
-    model = SUBJECT.zoo_model
+    model = BENCHMARK_MODEL.zoo_model
     case = pb.TestCase(name="victim", model=model.model, examples=[model.example(0)])
     (folder / "bundle").write_bytes(protobuf_stream.write([case]))
     (folder / "options").write_bytes(options.SerializeToString())

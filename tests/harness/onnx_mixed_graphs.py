@@ -391,7 +391,7 @@ def measured(d: Draft) -> None:
         d.give(d.op("Size", value.name), "i8", (), True)
 
 
-# ---- images, products, bytes --------------------------------------------------------------------
+# ---- images, GEMMs, bytes --------------------------------------------------------------------
 
 
 def image(d: Draft) -> None:

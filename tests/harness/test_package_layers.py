@@ -34,7 +34,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"__main__"}),
 )
 
-# Files that lie in no folder: each of the others has a room by its subject.
+# Files that lie in no folder: each of the others lies in the folder of what it is about.
 _MOST_AT_THE_ROOT = 12
 
 Arrows = Mapping[str, frozenset[str]]

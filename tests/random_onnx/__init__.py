@@ -5,7 +5,7 @@ that are left out, of 8 bits too.
 A graph follows from a seed and its number alone, so that it can be made again.
 """
 
-from tests.random_onnx import composing, elementwise, moving, reducing, windowed  # noqa: F401
+from tests.random_onnx import composing, data_movement, elementwise, reduction, windowed  # noqa: F401
 from tests.random_onnx.sketch import GENERATORS, RandomGraph, generate
 
 __all__ = ["GENERATORS", "RandomGraph", "generate"]

@@ -13,7 +13,7 @@ import numpy as np
 from ai_edge_litert.interpreter import OpResolverType
 
 from tests.harness.tflite_file import packed
-from tests.random_tflite import elementwise, moving, recurrent, reducing, weighted
+from tests.random_tflite import data_movement, elementwise, recurrent, reduction, weighted
 from tests.random_tflite.sketch import (
     Maker,
     RandomGraph,
@@ -25,10 +25,10 @@ from tests.random_tflite.sketch import (
 
 MAKERS: dict[str, Maker] = {
     **elementwise.MAKERS,
-    **reducing.MAKERS,
+    **reduction.MAKERS,
     **weighted.MAKERS,
     **recurrent.MAKERS,
-    **moving.MAKERS,
+    **data_movement.MAKERS,
 }
 KINDS = tuple(MAKERS)
 
@@ -42,7 +42,7 @@ def graph(seed: int, number: int, kind: str = "") -> RandomGraph:
     random = np.random.default_rng([seed, number])
     sketch = Sketch(random)
     for _ in range(sketch.among([0, 0, 0, 1, 2])):
-        MAKERS[sketch.among(list(moving.MAKERS))](sketch)
+        MAKERS[sketch.among(list(data_movement.MAKERS))](sketch)
         _with_shapes(sketch)
     MAKERS[kind or sketch.among(KINDS)](sketch)
     _with_shapes(sketch)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.backends._nnapi.prepare import convert_model_to_nnapi
 
-from tests.random_torch import elementwise, layers, moving, nnapi, sequences, sketch  # noqa: F401
+from tests.random_torch import data_movement, elementwise, layers, nnapi, sequences, sketch  # noqa: F401
 from tests.random_torch.sketch import RandomNet
 
 # By number; torch.export takes ten times as long as TorchScript.

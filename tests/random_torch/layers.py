@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers: convolutions, poolings, normalisations, products, resizing."""
+"""Layers: convolutions, poolings, normalisations, GEMMs, resizing."""
 
 from typing import Any
 

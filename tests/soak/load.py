@@ -20,7 +20,7 @@ from halyard.programs import native, protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 from tests.device.programs import put_test_program
 
-_SUBJECT = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 32, 0.1)
+_BENCHMARK_MODEL = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 32, 0.1)
 # Seconds to give every loop to finish its round.
 _LAST_ROUND = 240
 _numbers = itertools.count()
@@ -56,9 +56,9 @@ class Load:
         self._target = shlex.quote(f"hidl:{service.instance}")
         self._instance = shlex.quote(service.instance)
         device.shell(f"rm -rf {self._folder}; mkdir -p {self._folder}").check()
-        model = _SUBJECT.zoo_model
-        subject = pb.TestCase(name="subject", model=model.model, examples=[model.example(0)])
-        self._put(folder, "subject.bundle", protobuf_stream.write([subject]))
+        model = _BENCHMARK_MODEL.zoo_model
+        test_case = pb.TestCase(name="model", model=model.model, examples=[model.example(0)])
+        self._put(folder, "model.bundle", protobuf_stream.write([test_case]))
         self._put(folder, "cases.bundle", protobuf_stream.write([case.test_case for case in cases]))
         self._clients = [
             client
@@ -80,7 +80,7 @@ class Load:
             )
 
         def hostile(mode: str) -> str:
-            return f"{self._hostile_client} {self._instance} {mode} {self._folder}/subject.bundle"
+            return f"{self._hostile_client} {self._instance} {mode} {self._folder}/model.bundle"
 
         asynchronous, synchronous = pb.EXECUTION_MODE_ASYNC, pb.EXECUTION_MODE_SYNC
         ways = {
@@ -93,9 +93,9 @@ class Load:
         dying = pb.RunOptions(hal_version=pb.HAL_VERSION_1_3, mode=synchronous, repeat=1_000_000)
         commands = {
             **{kind: runs(kind, "cases", options) for kind, options in ways.items()},
-            "prepares": runs("prepares", "subject", prepares),
-            "executes": runs("executes", "subject", executes),
-            "dies": runs("dies", "subject", dying),
+            "prepares": runs("prepares", "model", prepares),
+            "executes": runs("executes", "model", executes),
+            "dies": runs("dies", "model", dying),
             "dies-early": hostile("die-during-execute"),
             "cuts-memory": hostile("cut-memory"),
             "lies": hostile("garbage-parcel"),

@@ -117,8 +117,8 @@ Outcome runExample(const Target& target, driver::IPreparedModel& prepared,
 // Executions of which the times are kept, where it is a time that says how many there are.
 constexpr int kMostTimings = 1'000'000;
 
-// How long executions go on, one after the other.
-struct Stretch {
+// How many executions there are, one after the other.
+struct RunLimits {
     uint32_t least = 0;
     double leastSeconds = 0;
     double mostSeconds = 0;  // 0: no limit
@@ -133,13 +133,13 @@ struct Stretch {
 };
 
 // `last` is good before, and after each but the last.
-void executeStretch(Executions& executions, const Stretch& stretch, driver::ExecutionResult& last,
-                    google::protobuf::RepeatedPtrField<pb::Timing>& timings) {
+void executeWithin(Executions& executions, const RunLimits& limits, driver::ExecutionResult& last,
+                   google::protobuf::RepeatedPtrField<pb::Timing>& timings) {
     const Clock::time_point begin = Clock::now();
     const auto seconds = [&] {
         return std::chrono::duration<double>(Clock::now() - begin).count();
     };
-    while (last.status.ok() && stretch.goesOn(timings.size(), seconds())) {
+    while (last.status.ok() && limits.goesOn(timings.size(), seconds())) {
         const Clock::time_point start = Clock::now();
         last = executions.run();
         const uint64_t wall = nanosecondsSince(start);
@@ -303,14 +303,14 @@ Outcome executeRepeatedly(const Target& target, driver::IPreparedModel& prepared
         return outcomeOf(target, executions.status());
     }
     last = {};
-    const Stretch warmup{.least = options.warmup(),
-                         .leastSeconds = options.warmup_s(),
-                         .mostSeconds = options.max_s()};
-    const Stretch counted{.least = std::max<uint32_t>(options.repeat(), 1),
-                          .leastSeconds = options.min_s(),
-                          .mostSeconds = options.max_s()};
-    executeStretch(*executions, warmup, last, *result.mutable_warmup_timings());
-    executeStretch(*executions, counted, last, *result.mutable_timings());
+    const RunLimits warmup{.least = options.warmup(),
+                           .leastSeconds = options.warmup_s(),
+                           .mostSeconds = options.max_s()};
+    const RunLimits counted{.least = std::max<uint32_t>(options.repeat(), 1),
+                            .leastSeconds = options.min_s(),
+                            .mostSeconds = options.max_s()};
+    executeWithin(*executions, warmup, last, *result.mutable_warmup_timings());
+    executeWithin(*executions, counted, last, *result.mutable_timings());
     return outcomeOf(target, last.status);
 }
 

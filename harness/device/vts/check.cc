@@ -26,21 +26,21 @@ Verdict expectStatus(const Status& found, driver::HalVersion version,
     return failed(std::move(reason));
 }
 
-std::string_view nameOf(Subject subject) {
-    switch (subject) {
-        case Subject::DEVICE:
+std::string_view nameOf(Scope scope) {
+    switch (scope) {
+        case Scope::DEVICE:
             return "device";
-        case Subject::ANY_CASE:
+        case Scope::ANY_CASE:
             return "any_case";
-        case Subject::EACH_CASE:
+        case Scope::EACH_CASE:
             return "each_case";
-        case Subject::FAILING_CASE:
+        case Scope::FAILING_CASE:
             return "failing_case";
-        case Subject::INFINITE_LOOP_CASE:
+        case Scope::INFINITE_LOOP_CASE:
             return "infinite_loop_case";
-        case Subject::SHAPED_CASE:
+        case Scope::SHAPED_CASE:
             return "shaped_case";
-        case Subject::COUPLED_CASE:
+        case Scope::COUPLED_CASE:
             return "coupled_case";
     }
     return {};

@@ -48,7 +48,7 @@ Verdict expectStatus(const Status& found, driver::HalVersion version,
                      const std::vector<driver::ErrorStatus>& wanted, std::string_view call);
 
 // What a check is for: the device, once, or each golden case of a kind.
-enum class Subject : uint8_t {
+enum class Scope : uint8_t {
     DEVICE,
     ANY_CASE,            // whatever is to come of it
     EACH_CASE,           // all but those of the next two
@@ -58,13 +58,13 @@ enum class Subject : uint8_t {
     COUPLED_CASE,        // of EACH_CASE those with one operation, and QUANT8_ASYMM operands
 };
 // Those that `--list-checks` uses: "each_case".
-std::string_view nameOf(Subject subject);
+std::string_view nameOf(Scope scope);
 
 struct Check {
     std::string_view suite;  // "GeneratedTest"
     std::string_view name;   // "Test"
     std::string variant;     // of several that VTS makes one after the other: "BURST"
-    Subject subject = Subject::DEVICE;
+    Scope scope = Scope::DEVICE;
     driver::HalVersion since = driver::HalVersion::V1_0;
     driver::HalVersion until = driver::kNewestVersion;
     std::function<Verdict(Context&)> run;

@@ -128,7 +128,7 @@ Checks deadlineTest() {
         Check check = {.suite = "DeadlineTest",
                        .name = "Test",
                        .variant = std::move(variant),
-                       .subject = Subject::EACH_CASE,
+                       .scope = Scope::EACH_CASE,
                        .since = since,
                        .until = until,
                        .run = std::move(run)};

@@ -162,7 +162,7 @@ Checks dynamicOutputShapeTest() {
                           .name = "Test",
                           .variant = (isShort ? "INSUFFICIENT_" : "UNSPECIFIED_") +
                                      std::string(executor.name),
-                          .subject = Subject::SHAPED_CASE,
+                          .scope = Scope::SHAPED_CASE,
                           .since = std::max(executor.since, HalVersion::V1_2),
                           .until = executor.until,
                           .run = [&executor, isShort, expect](Context& context) {

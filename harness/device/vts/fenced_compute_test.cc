@@ -56,7 +56,7 @@ Checks fencedComputeTest() {
             checks.push_back({.suite = "FencedComputeTest",
                               .name = "Test",
                               .variant = std::move(variant),
-                              .subject = Subject::EACH_CASE,
+                              .scope = Scope::EACH_CASE,
                               .since = executor.since,
                               .until = executor.until,
                               .run = [measured, &executor](Context& context) {

@@ -51,7 +51,7 @@ Checks generatedTest() {
                     .suite = "GeneratedTest",
                     .name = "Test",
                     .variant = std::string(executor.name) + (measured ? "_TIMING" : ""),
-                    .subject = Subject::EACH_CASE,
+                    .scope = Scope::EACH_CASE,
                     // Timing came with 1.2.
                     .since = measured ? std::max(executor.since, HalVersion::V1_2) : executor.since,
                     .until = executor.until,

@@ -53,7 +53,7 @@ Checks infiniteLoopTimeoutTest() {
                     {.suite = "InfiniteLoopTimeoutTest",
                      .name = "Test",
                      .variant = std::string(executor.name),
-                     .subject = Subject::INFINITE_LOOP_CASE,
+                     .scope = Scope::INFINITE_LOOP_CASE,
                      .since = executor.limitedSince,
                      .until = executor.until,
                      .run = [&executor](Context& context) { return run(context, executor); }});

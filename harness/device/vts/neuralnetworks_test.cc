@@ -241,7 +241,7 @@ Checks neuralnetworksTest() {
         Check check = {.suite = "NeuralnetworksHidlTest",
                        .name = row.name,
                        .variant = {},
-                       .subject = Subject::DEVICE,
+                       .scope = Scope::DEVICE,
                        .since = row.since,
                        .until = HalVersion::V1_3,
                        .run = row.run};

@@ -179,7 +179,7 @@ Checks quantizationCouplingTest() {
     return {{.suite = "QuantizationCouplingTest",
              .name = "Test",
              .variant = {},
-             .subject = Subject::COUPLED_CASE,
+             .scope = Scope::COUPLED_CASE,
              .since = HalVersion::V1_3,
              .run = runCoupled}};
 }

@@ -90,7 +90,7 @@ std::string list() {
         text.append(between).append("  {\"suite\": \"").append(check.suite);
         text.append("\", \"name\": \"").append(check.name);
         text.append("\", \"variant\": \"").append(check.variant);
-        text.append("\", \"subject\": \"").append(nameOf(check.subject));
+        text.append("\", \"scope\": \"").append(nameOf(check.scope));
         text.append("\", \"since\": \"").append(toString(check.since));
         text.append("\", \"until\": \"").append(toString(check.until)).append("\"}");
         between = ",\n";

@@ -158,7 +158,7 @@ Verdict validateReusableExecution(Context& context) {
         return verdict;
     }
     const auto check = [&](const Request& mutant, bool measureTiming) {
-        return reusableDoor().complaint(*model, mutant, measureTiming);
+        return reusableExecutor().complaint(*model, mutant, measureTiming);
     };
     std::optional<std::string> wrong = complaintWithout(&Request::inputs, request, "input", check);
     if (!wrong.has_value()) {
@@ -278,11 +278,11 @@ Checks validationTest() {
     Checks checks;
     const auto add = [&checks](std::string_view variant, HalVersion since, HalVersion until,
                                std::function<Verdict(Context&)> run,
-                               Subject subject = Subject::EACH_CASE) {
+                               Scope scope = Scope::EACH_CASE) {
         checks.push_back({.suite = "ValidationTest",
                           .name = "Test",
                           .variant = std::string(variant),
-                          .subject = subject,
+                          .scope = scope,
                           .since = since,
                           .until = until,
                           .run = std::move(run)});
@@ -293,7 +293,7 @@ Checks validationTest() {
                 [mutation = row.mutation](Context& context) {
                     return checkMutants(context, mutation);
                 },
-                Subject::ANY_CASE);
+                Scope::ANY_CASE);
     }
     add("removeInputTest", HalVersion::V1_0, driver::kNewestVersion, removeInputTest);
     add("removeOutputTest", HalVersion::V1_0, driver::kNewestVersion, removeOutputTest);
@@ -305,7 +305,7 @@ Checks validationTest() {
                     return validateRequestFailure(context, methods);
                 });
             },
-            Subject::FAILING_CASE);
+            Scope::FAILING_CASE);
     add("validateExecuteFenced", HalVersion::V1_3, HalVersion::V1_3, validateExecuteFenced);
     for (const BurstRow& row : kBurstChecks) {
         add(row.name, HalVersion::V1_2, HalVersion::V1_3,

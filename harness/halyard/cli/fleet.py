@@ -12,9 +12,9 @@ from halyard.cases.case import Case
 from halyard.cli.options.written import WrittenFiles
 from halyard.cli.reporting import Opening, conclude, ended_by, write_reports
 from halyard.conformance.console import print_differences, print_report, print_schedule
+from halyard.conformance.device_worker import DeviceWorker, Post, Worker
 from halyard.conformance.fleet import Fleet, Mode, Share, differences
 from halyard.conformance.history import History
-from halyard.conformance.lane import DeviceLane, Lane, Post
 from halyard.conformance.outcome import Outcome, Status
 from halyard.conformance.plan import Plan, VersionChoice, make_plan
 from halyard.conformance.reports import Report, write_json, write_junit
@@ -108,7 +108,7 @@ class Several:
         newest = pb.HAL_VERSION_UNSPECIFIED if is_host else newest_of(self.versions.wires)
         return make_plan(cases, self.versions, newest)
 
-    def lanes(self, stack: contextlib.ExitStack) -> list[Lane]:
+    def workers(self, stack: contextlib.ExitStack) -> list[Worker]:
         posts = [
             Post(
                 target.name if not target.worker else f"{target.name}@{target.worker}",
@@ -121,13 +121,13 @@ class Several:
             for target in self.targets
         ]
         if self.places.dask is None:
-            return [DeviceLane(post) for post in posts]
+            return [DeviceWorker(post) for post in posts]
         # Its package is there only where it is wanted.
-        from halyard.conformance.dask_lanes import Cluster
+        from halyard.conformance.dask_workers import Cluster
 
         cluster = stack.enter_context(Cluster(self.places.dask, plain=self.places.dask_plain))
         workers = [target.worker for target in self.targets]
-        return list(cluster.lanes(posts, workers))
+        return list(cluster.device_workers(posts, workers))
 
 
 def run_several(
@@ -173,7 +173,7 @@ def _run(terminal: Terminal, several: Several, plan: Plan) -> tuple[Fleet, BaseE
     count = len(plan.runs) * (1 if shard else len(several.targets))
     progress = Progress(terminal, count, Status)
     with contextlib.ExitStack() as stack:
-        fleet = Fleet(several.lanes(stack), mode)
+        fleet = Fleet(several.workers(stack), mode)
         names = ", ".join(share.name for share in fleet.shares)
         divided = "divided" if shard else "all on each"
         terminal.line(f"{counted(count, 'case')} on {names}, {divided}")

@@ -28,8 +28,8 @@ SPREADS = 4
 # unless the reference itself is.
 MAX_SPREAD = 0.1
 
-# What moves values, and computes none.
-_MOVING = frozenset(
+# Operations that move values and compute none.
+_DATA_MOVEMENT = frozenset(
     {
         pb.OPERATION_TYPE_BATCH_TO_SPACE_ND,
         pb.OPERATION_TYPE_CHANNEL_SHUFFLE,
@@ -222,13 +222,13 @@ def _last_steps(model: pb.Model, output: int, count: int) -> Steps | None:
         maker = makers.get(waiting.pop())
         if maker is None:
             continue
-        is_moved &= maker.type in _MOVING
+        is_moved &= maker.type in _DATA_MOVEMENT
         for index in maker.inputs:
             if index in seen or index not in makers:
                 continue
             seen.add(index)
             # What is moved is as exact as before: a row of a table has no step of its own.
-            if main.operands[index].scale and makers[index].type not in _MOVING:
+            if main.operands[index].scale and makers[index].type not in _DATA_MOVEMENT:
                 size = max(size, main.operands[index].scale)
             else:
                 waiting.append(index)

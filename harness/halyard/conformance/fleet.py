@@ -11,7 +11,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from halyard.conformance.lane import Lane, Place
+from halyard.conformance.device_worker import Place, Worker
 from halyard.conformance.outcome import Outcome, Status
 from halyard.conformance.plan import Planned
 from halyard.conformance.pool import Pool
@@ -54,10 +54,10 @@ class Share:
 class Fleet:
     """`run` gives the outcomes; `shares` are complete when it has ended."""
 
-    def __init__(self, lanes: Sequence[Lane], mode: Mode) -> None:
-        self._lanes = lanes
+    def __init__(self, workers: Sequence[Worker], mode: Mode) -> None:
+        self._workers = workers
         self._mode = mode
-        self.shares = [Share(lane.name) for lane in lanes]
+        self.shares = [Share(worker.name) for worker in workers]
         self._events: queue.Queue[tuple[Share, Outcome] | tuple[Share, str] | None] = queue.Queue()
         self._begin = 0.0
         self._broken: BaseException | None = None
@@ -67,13 +67,13 @@ class Fleet:
         interruption, lets each device end its case, and closes all. HalyardError where no device
         could be opened."""
         if self._mode == "shard":
-            pools = [Pool(runs, len(self._lanes))] * len(self._lanes)
+            pools = [Pool(runs, len(self._workers))] * len(self._workers)
         else:
-            pools = [Pool(runs, 1, max(len(runs), 1)) for _ in self._lanes]
+            pools = [Pool(runs, 1, max(len(runs), 1)) for _ in self._workers]
         self._begin = time.monotonic()
         threads = [
             threading.Thread(target=self._work, args=each, name=f"halyard-{each[0].name}")
-            for each in zip(self._lanes, self.shares, pools, strict=True)
+            for each in zip(self._workers, self.shares, pools, strict=True)
         ]
         for thread in threads:
             thread.start()
@@ -99,11 +99,11 @@ class Fleet:
         if len(errors) == len(self.shares) and not any(share.outcomes for share in self.shares):
             raise errors[0]
 
-    def _work(self, lane: Lane, share: Share, pool: Pool) -> None:
+    def _work(self, worker: Worker, share: Share, pool: Pool) -> None:
         try:
-            share.place = lane.open()
+            share.place = worker.open()
             while taken := pool.take():
-                self._take_turn(lane, share, pool, taken)
+                self._take_turn(worker, share, pool, taken)
                 if share.lost:
                     break
         except HalyardError as error:
@@ -113,19 +113,19 @@ class Fleet:
             self._broken = error
             pool.stop()
         finally:
-            share.version = getattr(lane, "version", "")
+            share.version = getattr(worker, "version", "")
             try:
-                lane.close()
+                worker.close()
             except HalyardError as error:
                 self._lose(share, error)
             self._events.put(None)
 
-    def _take_turn(self, lane: Lane, share: Share, pool: Pool, taken: list[Planned]) -> None:
+    def _take_turn(self, worker: Worker, share: Share, pool: Pool, taken: list[Planned]) -> None:
         """Runs what was taken; gives back what it could not run."""
         left = {planned.name: planned for planned in taken}
         turn = Turn(time.monotonic() - self._begin, 0.0, 0)
         failure: HalyardError | None = None
-        results = lane.run(taken)
+        results = worker.run(taken)
         try:
             for planned, outcome in results:
                 del left[planned.name]

@@ -48,11 +48,11 @@ class Ratios:
 
 @dataclass(frozen=True)
 class Extent:
-    """Of the models: pixels of an image's edge, its channels, turns of a loop."""
+    """Of the models: pixels of an image's edge, its channels, iterations of a loop."""
 
     size: int = 32
     channels: int = 32
-    turns: int = 50
+    iterations: int = 50
 
 
 def calibrate(
@@ -226,23 +226,23 @@ def _while(extent: Extent) -> pb.Model:
     flag = TensorType(pb.OPERAND_TYPE_TENSOR_BOOL8, (1,))
     nested = _Nested()
     builder = ModelBuilder("")
-    turn, _ = builder.input("turn", count), builder.input("x", tensor)
-    turns = builder.constant("turns", count, np.array([extent.turns], "<i4"))
-    goes_on = builder.operation(pb.OPERATION_TYPE_LESS, [turn, turns], "goes_on", flag)
+    iteration, _ = builder.input("iteration", count), builder.input("x", tensor)
+    iterations = builder.constant("iterations", count, np.array([extent.iterations], "<i4"))
+    goes_on = builder.operation(pb.OPERATION_TYPE_LESS, [iteration, iterations], "goes_on", flag)
     condition = nested.graph(builder, [goes_on])
     builder = ModelBuilder("")
-    turn, x = builder.input("turn", count), builder.input("x", tensor)
+    iteration, x = builder.input("iteration", count), builder.input("x", tensor)
     one = builder.constant("one", count, np.ones(1, "<i4"))
-    next_turn = builder.operation(
-        pb.OPERATION_TYPE_ADD, [turn, one, builder.int32(0)], "next_turn", count
+    next_iteration = builder.operation(
+        pb.OPERATION_TYPE_ADD, [iteration, one, builder.int32(0)], "next_iteration", count
     )
     more = builder.operation(pb.OPERATION_TYPE_ADD, [x, x, builder.int32(0)], "more", tensor)
-    body = nested.graph(builder, [next_turn, more])
+    body = nested.graph(builder, [next_iteration, more])
     builder = ModelBuilder("WHILE")
     begin = builder.constant("begin", count, np.zeros(1, "<i4"))
     x = builder.input("x", tensor)
     graphs = [nested.reference(builder, graph) for graph in (condition, body)]
     results = builder.operation_n(
-        pb.OPERATION_TYPE_WHILE, [*graphs, begin, x], [("turn", count), ("y", tensor)]
+        pb.OPERATION_TYPE_WHILE, [*graphs, begin, x], [("iteration", count), ("y", tensor)]
     )
     return nested.finish(builder, results)

@@ -22,7 +22,7 @@ def image(shape: tuple[int, ...], seed: int) -> npt.NDArray[np.uint8]:
     # Light that falls in from one side.
     slope = random.uniform(-0.5, 0.5, (2, channels)).astype(np.float32)
     base = random.uniform(0.2, 0.8, channels).astype(np.float32)
-    picture = base + (x - 0.5)[..., None] * slope[0] + (y - 0.5)[..., None] * slope[1]
+    image = base + (x - 0.5)[..., None] * slope[0] + (y - 0.5)[..., None] * slope[1]
     for _ in range(_SHAPES_PER_IMAGE):
         centre_y, centre_x = random.uniform(0, 1, 2)
         radius_y, radius_x = random.uniform(0.08, 0.4, 2)
@@ -32,7 +32,7 @@ def image(shape: tuple[int, ...], seed: int) -> npt.NDArray[np.uint8]:
         inside = np.hypot(u, v) < 1 if random.uniform() < 0.5 else np.maximum(abs(u), abs(v)) < 1
         colour = random.uniform(0, 1, channels).astype(np.float32)
         stripes = 0.15 * np.sin(random.uniform(2, 20) * u + random.uniform(0, np.pi))
-        picture[inside] = colour + stripes[inside, None]
-    picture += random.normal(0, 0.02, picture.shape)
-    pixels = np.clip(np.rint(picture * 255), 0, 255)
+        image[inside] = colour + stripes[inside, None]
+    image += random.normal(0, 0.02, image.shape)
+    pixels = np.clip(np.rint(image * 255), 0, 255)
     return np.asarray(pixels[None], np.uint8)

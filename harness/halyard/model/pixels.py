@@ -55,8 +55,8 @@ def read_image(path: Path, info: TensorInfo, pixels: Pixels) -> Array:
             "pixels as .npy"
         ) from error
     try:
-        with pillow.open(path) as picture:
-            resized = picture.convert("L" if channels == 1 else "RGB").resize((width, height))
+        with pillow.open(path) as image:
+            resized = image.convert("L" if channels == 1 else "RGB").resize((width, height))
     except pillow.UnidentifiedImageError as error:
         raise HalyardError(f"{path}: this is no image that pillow can read") from error
     # A bomb, or bytes that are missing in the middle.

@@ -27,7 +27,7 @@ class Check:
     suite: str
     name: str
     variant: str
-    subject: str  # "device", or which cases it is for
+    scope: str  # "device", or which cases it is for
     since: pb.HalVersion
     until: pb.HalVersion
 
@@ -48,7 +48,7 @@ class Check:
         return self.since <= version <= self.until
 
     def is_for(self, case: Case) -> bool:
-        return self.subject in _SUBJECTS and _SUBJECTS[self.subject](case)
+        return self.scope in _SCOPES and _SCOPES[self.scope](case)
 
 
 def _is_endless(case: Case) -> bool:
@@ -84,7 +84,7 @@ def _couples(subgraph: pb.Subgraph) -> bool:
     )
 
 
-_SUBJECTS: Mapping[str, Callable[[Case], bool]] = {
+_SCOPES: Mapping[str, Callable[[Case], bool]] = {
     "any_case": lambda _: True,
     "each_case": _is_ordinary,
     "failing_case": lambda case: case.expect_failure,
@@ -106,7 +106,7 @@ def all_checks(program: Path | None = None) -> Sequence[Check]:
             suite=row["suite"],
             name=row["name"],
             variant=row["variant"],
-            subject=row["subject"],
+            scope=row["scope"],
             since=hal_version.parse(row["since"]),
             until=hal_version.parse(row["until"]),
         )

@@ -77,12 +77,12 @@ def _units(
     here = [check for check in checks if check.is_of(version)]
     # Each by itself: they have nothing in common, and some take long.
     for check in here:
-        if check.subject == "device" and is_wanted(check.test_name("")):
+        if check.scope == "device" and is_wanted(check.test_name("")):
             yield Unit(DEVICE, version, (check,))
     by_case: dict[str, list[Check]] = {}
     carried = [case for case in cases if lowest[case.name] <= version]
-    for subject in dict.fromkeys(check.subject for check in here):
-        rows = [check for check in here if check.subject == subject]
+    for scope in dict.fromkeys(check.scope for check in here):
+        rows = [check for check in here if check.scope == scope]
         suitable = [
             (case, [row for row in rows if is_wanted(row.test_name(case.name))])
             for case in carried

@@ -41,7 +41,7 @@ from halyard.terminal.console import Terminal
 from halyard.timing import machine
 from halyard.timing.machine import Peak
 
-SUBJECT = BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.35)
+BENCHMARK_MODEL = BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.35)
 FAKE = Path(__file__).parents[1] / "fake_engine.py"
 PEAK = Peak(1, "x", 10.0, "y", 100.0, 1.0, 1.0)
 
@@ -63,7 +63,7 @@ class FakePeer(Peer):
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """LiteRT's, as a peer sends them."""
-    word = reference(SUBJECT, Repetitions(threads=1))
+    word = reference(BENCHMARK_MODEL, Repetitions(threads=1))
     if word.outputs is None:
         pytest.skip(word.reason)
     example = pb.ExampleResult()
@@ -75,7 +75,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def workload() -> Workload:
-    return Workload.seeded(SUBJECT.runnable, SUBJECT.seed)
+    return Workload.seeded(BENCHMARK_MODEL.runnable, BENCHMARK_MODEL.seed)
 
 
 def fake(outputs: Path, deed: str = "works") -> FakePeer:
@@ -90,7 +90,7 @@ def measure(
     terminal = Terminal(console)
     benchmark = Benchmark(terminal, chosen, backends, runs)
     with workload() as work:
-        result = benchmark.measure(SUBJECT, work, 1)
+        result = benchmark.measure(BENCHMARK_MODEL, work, 1)
     print_model(terminal, result, PEAK)
     assert isinstance(console.file, io.StringIO)
     return result, console.file.getvalue()
@@ -120,7 +120,7 @@ def test_a_profile_comes_with_the_times(outputs: Path) -> None:
     terminal = Terminal(console)
     with workload() as work:
         benchmark = Benchmark(terminal, [], ("CpuRef",), 2, profile=True)
-        result = benchmark.measure(SUBJECT, work, 1)
+        result = benchmark.measure(BENCHMARK_MODEL, work, 1)
     print_nodes(terminal, result, PEAK)
     assert isinstance(console.file, io.StringIO)
     assert "CONV_2D" in console.file.getvalue()
@@ -210,8 +210,8 @@ def test_a_peer_without_a_choice_of_threads_has_one(outputs: Path) -> None:
     peer = replace(fake(outputs), has_threads=False)
     with workload() as work:
         benchmark = Benchmark(Terminal(Console(file=io.StringIO())), [peer], ("CpuRef",), 2)
-        assert benchmark.measure(SUBJECT, work, 1).engines[1].times_ms
-        left_out = benchmark.measure(SUBJECT, work, 2).engines[1]
+        assert benchmark.measure(BENCHMARK_MODEL, work, 1).engines[1].times_ms
+        left_out = benchmark.measure(BENCHMARK_MODEL, work, 2).engines[1]
     assert "threads" in left_out.reason
     assert not left_out.failed
 
@@ -292,7 +292,7 @@ def test_all_engines_of_one_thread_have_the_same_core_in_a_round(
         Terminal(Console(file=io.StringIO())), [fake(outputs)], ("CpuRef",), 50, same_core=(5, 6)
     )
     with workload() as work:
-        result = benchmark.measure(SUBJECT, work, threads)
+        result = benchmark.measure(BENCHMARK_MODEL, work, threads)
     assert not result.ours.failed
     if threads > 1:
         assert not moved

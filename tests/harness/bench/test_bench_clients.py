@@ -33,10 +33,10 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.terminal.console import Terminal
 from halyard.timing import machine
 from tests.harness.bench.test_bench import (
+    BENCHMARK_MODEL,
     LITERT,
     PEAK,
     SMALL,
-    SUBJECT,
     fake,
     needs_litert,
     outputs,
@@ -154,7 +154,7 @@ def measure(peer: Peer, counts: Sequence[int] = (1, 2)) -> ModelResult:
     terminal = Terminal(Console(file=io.StringIO()))
     benchmark = Benchmark(terminal, [peer], ("CpuRef",), 2, clients=counts)
     with workload() as made:
-        return benchmark.measure(SUBJECT, made, 1)
+        return benchmark.measure(BENCHMARK_MODEL, made, 1)
 
 
 def test_as_many_processes_of_a_peer_as_clients(outputs: Path) -> None:
@@ -207,7 +207,7 @@ def test_ours_that_fails_under_load_is_a_failure(
     monkeypatch.setattr(HalyardProcess, "command", lambda *_: bad)
     terminal = Terminal(Console(file=io.StringIO()))
     with workload() as made:
-        result = Benchmark(terminal, [], (), 2, clients=[1]).measure(SUBJECT, made, 1)
+        result = Benchmark(terminal, [], (), 2, clients=[1]).measure(BENCHMARK_MODEL, made, 1)
     assert result.failed
     assert result.clients is not None
     assert "out of breath" in result.clients.reason
@@ -222,7 +222,7 @@ def test_clients_whose_outputs_are_wrong_are_not_timed(
     )
     terminal = Terminal(Console(file=io.StringIO()))
     with workload() as made:
-        result = Benchmark(terminal, [], (), 2, clients=[2]).measure(SUBJECT, made, 1)
+        result = Benchmark(terminal, [], (), 2, clients=[2]).measure(BENCHMARK_MODEL, made, 1)
     assert result.clients is not None
     assert result.clients.failed
     assert "disagrees with LiteRT" in result.clients.reason
@@ -236,7 +236,7 @@ def test_clients_whose_outputs_are_disputed_are_timed(
     monkeypatch.setattr(HalyardProcess, "command", lambda *_: disputed)
     terminal = Terminal(Console(file=io.StringIO()))
     with workload() as made:
-        result = Benchmark(terminal, [], (), 2, clients=[1]).measure(SUBJECT, made, 1)
+        result = Benchmark(terminal, [], (), 2, clients=[1]).measure(BENCHMARK_MODEL, made, 1)
     assert result.clients is not None
     assert not result.clients.failed, result.clients.reason
     assert result.clients.results
@@ -291,7 +291,7 @@ def test_burners_burn_while_engines_are_timed_and_not_before(
         terminal = Terminal(Console(file=io.StringIO()))
         with workload() as made:
             benchmark = Benchmark(terminal, [], ("CpuRef",), 2, burners=burners)
-            benchmark.measure(SUBJECT, made, 1)
+            benchmark.measure(BENCHMARK_MODEL, made, 1)
     assert set(seen) == {("prepare", "T"), ("run", "R")}
 
 

@@ -39,7 +39,7 @@ from halyard.timing import machine, turns
 from halyard.timing.machine import Peak
 from halyard.timing.turns import Amount
 
-SUBJECT = BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.35)
+BENCHMARK_MODEL = BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.35)
 SMALL = ("--models", "small_classifier", "--size", "16", "--width", "0.35", "--threads", "1")
 PAIR = ("pair", *SMALL[1:])
 MILLISECOND = 1_000_000
@@ -120,11 +120,11 @@ def runners(device: HostDevice) -> list[str]:
 
 
 def test_a_device_prepares_once_and_executes_when_it_is_told(device: HostDevice) -> None:
-    with Workload.seeded(SUBJECT.runnable, 0) as work:
+    with Workload.seeded(BENCHMARK_MODEL.runnable, 0) as work:
         with served(device, work, mode=pb.EXECUTION_MODE_SYNC) as process:
             assert process.prepared().prepare_ns > 0
             assert [array.shape for array in process.run()] == [
-                info.shape for info in SUBJECT.runnable.outputs
+                info.shape for info in BENCHMARK_MODEL.runnable.outputs
             ]
             assert len(process.time(5, 2)) == 5
             timings = process.series(Executions(3))
@@ -139,7 +139,7 @@ def test_a_device_prepares_once_and_executes_when_it_is_told(device: HostDevice)
 
 def test_a_device_executes_for_as_long_as_it_is_told(device: HostDevice) -> None:
     with (
-        Workload.seeded(SUBJECT.runnable, 0) as work,
+        Workload.seeded(BENCHMARK_MODEL.runnable, 0) as work,
         served(device, work, mode=pb.EXECUTION_MODE_SYNC) as process,
     ):
         process.prepared()
@@ -152,7 +152,7 @@ def test_a_device_executes_for_as_long_as_it_is_told(device: HostDevice) -> None
 
 def test_a_command_that_makes_no_sense_is_told_with_the_runner_s_word(device: HostDevice) -> None:
     with (
-        Workload.seeded(SUBJECT.runnable, 0) as work,
+        Workload.seeded(BENCHMARK_MODEL.runnable, 0) as work,
         served(device, work, mode=pb.EXECUTION_MODE_SYNC) as process,
     ):
         process.prepared()
@@ -163,7 +163,7 @@ def test_a_command_that_makes_no_sense_is_told_with_the_runner_s_word(device: Ho
 
 def test_a_runner_that_is_killed_is_told(device: HostDevice) -> None:
     with (
-        Workload.seeded(SUBJECT.runnable, 0) as work,
+        Workload.seeded(BENCHMARK_MODEL.runnable, 0) as work,
         served(device, work, mode=pb.EXECUTION_MODE_SYNC) as process,
     ):
         process.prepared()
@@ -180,7 +180,7 @@ def test_a_run_that_is_interrupted_leaves_no_runner(device: HostDevice) -> None:
             assert runners(device)
             raise KeyboardInterrupt
 
-    with Workload.seeded(SUBJECT.runnable, 0) as work, pytest.raises(KeyboardInterrupt):
+    with Workload.seeded(BENCHMARK_MODEL.runnable, 0) as work, pytest.raises(KeyboardInterrupt):
         interrupted(work)
     assert runners(device) == []
 
@@ -308,7 +308,7 @@ MODES = ["sync", "burst"]
 
 
 def pair() -> Pair:
-    return Pair(Side.of("A", SPEC, SUBJECT), Side.of("B", SPEC, SUBJECT))
+    return Pair(Side.of("A", SPEC, BENCHMARK_MODEL), Side.of("B", SPEC, BENCHMARK_MODEL))
 
 
 @pytest.fixture
@@ -523,9 +523,9 @@ def test_wrong_commands(words: Sequence[str], message: str) -> None:
 
 def test_a_benchmark_on_a_device_has_no_peers(device: HostDevice) -> None:
     screen, _ = terminal()
-    with Workload.seeded(SUBJECT.runnable, 0) as work:
+    with Workload.seeded(BENCHMARK_MODEL.runnable, 0) as work:
         benchmark = Benchmark(screen, [], ["CpuRef"], 4, site=Site(device))
-        result = benchmark.measure(SUBJECT, work, 1)
+        result = benchmark.measure(BENCHMARK_MODEL, work, 1)
     assert len(result.ours.times_ms) == 4
     assert result.conditions is not None
     assert [engine.name for engine in result.engines] == ["halyard"]

@@ -346,7 +346,7 @@ class FakeRuns:
 SMALL = ("run", "--model", "small_classifier", "--size", "16", "--width", "0.5")
 
 
-SUBJECT = ("small_classifier", DataType.FLOAT32, 16, 0.5)
+BENCHMARK_MODEL = ("small_classifier", DataType.FLOAT32, 16, 0.5)
 needs_litert = pytest.mark.skipif(
     not litert.available(), reason="LiteRT (ai-edge-litert) is not installed"
 )
@@ -365,7 +365,7 @@ def unknown(case: pb.TestCase) -> pb.CaseResult:
 def right(case: pb.TestCase) -> pb.CaseResult:
     """What numpy computes."""
     result = unknown(case)
-    inputs = benchmark_model.BenchmarkModel(*SUBJECT).runnable.input_arrays(0)
+    inputs = benchmark_model.BenchmarkModel(*BENCHMARK_MODEL).runnable.input_arrays(0)
     values = reference.trace(case.model, inputs)
     for output, index in zip(
         result.examples[0].outputs, case.model.main.output_indexes, strict=True
@@ -453,7 +453,7 @@ def test_a_run_that_agrees_exits_with_0_and_says_its_times(
     written = json.loads(path.read_text())
     assert written["driver_timings_ms"]["median"] == 3.0
     assert written["device_timings_ms"]["median"] == 2.0
-    constants = benchmark_model.BenchmarkModel(*SUBJECT).runnable.constant_bytes
+    constants = benchmark_model.BenchmarkModel(*BENCHMARK_MODEL).runnable.constant_bytes
     assert constants > 100_000
     assert written["memory"]["model_constant_bytes"] == constants
     if litert.available():
@@ -482,7 +482,7 @@ def test_a_wrong_result_is_a_failure(invoke: Invoke, monkeypatch: pytest.MonkeyP
 def test_a_wrong_result_is_told_with_the_name_of_the_reference(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shapes = benchmark_model.BenchmarkModel(*SUBJECT).runnable.outputs
+    shapes = benchmark_model.BenchmarkModel(*BENCHMARK_MODEL).runnable.outputs
     others = [np.full(info.shape, 7, info.dtype) for info in shapes]
     word = Reference("ONNX Runtime", outputs=others, milliseconds=[1.0], threads=1)
     monkeypatch.setattr(measurement, "reference", lambda *_: word)

@@ -19,10 +19,9 @@ from halyard import records
 from halyard.cli import fleet as cli_fleet
 from halyard.cli import program
 from halyard.cli.fleet import parse_targets
-from halyard.conformance import dask_lanes
-from halyard.conformance import lane as lanes
+from halyard.conformance import dask_workers, device_worker
+from halyard.conformance.device_worker import Place, Post
 from halyard.conformance.fleet import Fleet, Mode, differences
-from halyard.conformance.lane import Place, Post
 from halyard.conformance.outcome import Outcome, Status
 from halyard.conformance.plan import Planned
 from halyard.conformance.pool import Pool
@@ -45,7 +44,7 @@ def outcome(name: str, status: Status = Status.PASSED) -> Outcome:
     return Outcome(name, "", status, "", "", None, None, 1, (), (), (), "1.2", 0.0)
 
 
-class FakeLane:
+class FakeWorker:
     """One that takes some time for a case, and is gone where it is told to be."""
 
     version = "fake"
@@ -87,7 +86,7 @@ class FakeLane:
 
 
 def fleet_of(
-    *fakes: FakeLane, mode: Mode = "shard", cases: int = 100
+    *fakes: FakeWorker, mode: Mode = "shard", cases: int = 100
 ) -> tuple[Fleet, list[object]]:
     fleet = Fleet(fakes, mode)
     return fleet, [event for _, event in fleet.run(plan(cases))]
@@ -101,7 +100,7 @@ def merged(fleet: Fleet) -> Counter[str]:
 
 
 def test_every_case_runs_once_on_one_of_the_devices() -> None:
-    fakes = [FakeLane(f"d{n}", seconds=0.001) for n in range(3)]
+    fakes = [FakeWorker(f"d{n}", seconds=0.001) for n in range(3)]
     fleet, events = fleet_of(*fakes, cases=300)
     assert merged(fleet) == Counter(f"case{n}" for n in range(300))
     assert len(events) == 300
@@ -111,7 +110,7 @@ def test_every_case_runs_once_on_one_of_the_devices() -> None:
 
 
 def test_a_fast_device_runs_more_of_them() -> None:
-    slow, fast = FakeLane("slow", seconds=0.01), FakeLane("fast")
+    slow, fast = FakeWorker("slow", seconds=0.01), FakeWorker("fast")
     fleet, _ = fleet_of(slow, fast, cases=400)
     assert len(slow.began) < len(fast.began)
     assert merged(fleet).total() == 400
@@ -131,7 +130,7 @@ def test_turns_grow_smaller_so_that_all_end_together() -> None:
 
 
 def test_each_device_runs_all_where_nothing_is_divided() -> None:
-    fakes = [FakeLane("a"), FakeLane("b", fails=["case7"])]
+    fakes = [FakeWorker("a"), FakeWorker("b", fails=["case7"])]
     fleet, events = fleet_of(*fakes, mode="all", cases=50)
     assert len(events) == 100
     assert all(fake.began == [f"case{n}" for n in range(50)] for fake in fakes)
@@ -144,7 +143,7 @@ def test_each_device_runs_all_where_nothing_is_divided() -> None:
 
 
 def test_the_cases_of_a_device_that_drops_out_run_on_the_others() -> None:
-    dying, other = FakeLane("dying", dies_after=10), FakeLane("other", seconds=0.001)
+    dying, other = FakeWorker("dying", dies_after=10), FakeWorker("other", seconds=0.001)
     fleet, events = fleet_of(dying, other, cases=200)
     assert merged(fleet) == Counter(f"case{n}" for n in range(200))
     assert "dying: the cable is out" in [event for event in events if isinstance(event, str)]
@@ -155,19 +154,19 @@ def test_the_cases_of_a_device_that_drops_out_run_on_the_others() -> None:
 
 
 def test_a_device_that_is_idle_takes_over_from_one_that_drops_out_last() -> None:
-    dying, quick = FakeLane("dying", seconds=0.02, dies_after=20), FakeLane("quick")
+    dying, quick = FakeWorker("dying", seconds=0.02, dies_after=20), FakeWorker("quick")
     fleet, _ = fleet_of(dying, quick, cases=64)
     assert merged(fleet).total() == 64
 
 
 def test_a_device_that_does_not_open_leaves_all_to_the_others() -> None:
-    fleet, events = fleet_of(FakeLane("gone", opens=False), FakeLane("there"), cases=40)
+    fleet, events = fleet_of(FakeWorker("gone", opens=False), FakeWorker("there"), cases=40)
     assert merged(fleet).total() == 40
     assert "gone: nobody answers" in events
 
 
 def test_a_case_that_brings_down_two_devices_is_not_given_to_a_third() -> None:
-    fakes = [FakeLane(f"d{n}", dies_of=["case3"]) for n in range(3)]
+    fakes = [FakeWorker(f"d{n}", dies_of=["case3"]) for n in range(3)]
     fleet, events = fleet_of(*fakes, cases=60)
     bad = [each for each in events if isinstance(each, Outcome) and not each.status.is_good]
     assert [(each.name, each.status) for each in bad] == [("case3", Status.CRASHED)]
@@ -177,33 +176,33 @@ def test_a_case_that_brings_down_two_devices_is_not_given_to_a_third() -> None:
 
 
 def test_where_all_drop_out_what_did_not_run_is_missing() -> None:
-    fleet, _ = fleet_of(FakeLane("a", dies_after=5), FakeLane("b", dies_after=5), cases=100)
+    fleet, _ = fleet_of(FakeWorker("a", dies_after=5), FakeWorker("b", dies_after=5), cases=100)
     assert merged(fleet).total() == 10
     assert all(share.lost for share in fleet.shares)
 
 
 def test_where_none_opens_the_first_reason_is_told() -> None:
     with pytest.raises(DeviceUnreachable, match="nobody answers"):
-        fleet_of(FakeLane("a", opens=False), FakeLane("b", opens=False))
+        fleet_of(FakeWorker("a", opens=False), FakeWorker("b", opens=False))
 
 
 def test_each_runs_on_where_nothing_is_divided_and_another_drops_out() -> None:
-    fleet, _ = fleet_of(FakeLane("a", dies_after=5), FakeLane("b"), mode="all", cases=50)
+    fleet, _ = fleet_of(FakeWorker("a", dies_after=5), FakeWorker("b"), mode="all", cases=50)
     assert [len(share.outcomes) for share in fleet.shares] == [5, 50]
 
 
 def test_a_defect_of_ours_ends_the_run_instead_of_hanging_it() -> None:
-    class Broken(FakeLane):
+    class Broken(FakeWorker):
         def run(self, cases: Sequence[Planned]) -> Generator[tuple[Planned, Outcome], None, None]:
             yield cases[0], outcome(cases[0].name)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        fleet_of(Broken("broken"), FakeLane("other", seconds=0.001), cases=500)
+        fleet_of(Broken("broken"), FakeWorker("other", seconds=0.001), cases=500)
 
 
 def test_what_is_interrupted_ends_its_cases_and_closes_all() -> None:
-    fakes = [FakeLane(f"d{n}", seconds=0.005) for n in range(2)]
+    fakes = [FakeWorker(f"d{n}", seconds=0.005) for n in range(2)]
     running = Fleet(fakes, "shard").run(plan(10_000))
     for _ in range(5):
         next(running)
@@ -308,15 +307,15 @@ def test_what_runs_on_each_is_a_document_for_each(
 def test_a_device_that_drops_out_is_told_and_all_is_run(
     invoke: Invoke, goldens: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = lanes.DeviceLane.run
+    whole = device_worker.DeviceWorker.run
 
-    def run(self: lanes.DeviceLane, cases: Sequence[Planned]) -> Any:
+    def run(self: device_worker.DeviceWorker, cases: Sequence[Planned]) -> Any:
         for number, each in enumerate(whole(self, cases)):
             if self.name == "one.yaml" and number == 3:
                 raise DeviceUnreachable("the cable is out", serial="one")
             yield each
 
-    monkeypatch.setattr(cli_fleet.DeviceLane, "run", run)
+    monkeypatch.setattr(cli_fleet.DeviceWorker, "run", run)
     result = invoke("--goldens", goldens, *PLAIN, "--shard", "--json", tmp_path / "out.json")
     document = json.loads((tmp_path / "out.json").read_text())
     assert len(document["cases"]) == 41
@@ -373,13 +372,13 @@ def test_devices_of_a_dask_cluster_run_the_same_command(
 def test_a_worker_that_is_gone_is_a_device_that_is_lost(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask_lanes, "_LOOK", 0.2)
+    monkeypatch.setattr(dask_workers, "_LOOK", 0.2)
     distributed = pytest.importorskip("distributed")
     with distributed.Client(cluster.scheduler_address) as client:
         post = Post("vm:1", DeviceConfig(kind="host"))
-        lane = dask_lanes.StationLane(client, post, "tcp://127.0.0.1:1")
+        worker = dask_workers.StationWorker(client, post, "tcp://127.0.0.1:1")
         with pytest.raises(DeviceUnreachable, match=r"its worker tcp://127.0.0.1:1 is gone"):
-            lane.open()
+            worker.open()
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -410,7 +409,7 @@ def test_a_worker_that_there_is_not_is_named(invoke: Invoke, goldens: Path, clus
     ],
 )
 def test_what_a_network_can_read_is_known(address: str, exposed: bool) -> None:
-    assert dask_lanes.is_exposed(address) == exposed
+    assert dask_workers.is_exposed(address) == exposed
 
 
 def test_a_scheduler_elsewhere_without_tls_is_refused(
@@ -449,12 +448,12 @@ def test_a_worker_elsewhere_without_tls_is_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "distributed", Distributed)
     posts = [Post("host", DeviceConfig(kind="host"))]
     with (
-        dask_lanes.Cluster("localhost:8786") as cluster,
+        dask_workers.Cluster("localhost:8786") as cluster,
         pytest.raises(HalyardError, match=r"the Dask worker tcp://192.0.2.7:2 is on another mach"),
     ):
-        list(cluster.lanes(posts, [""]))
-    with dask_lanes.Cluster("localhost:8786", plain=True) as cluster:
-        assert len(list(cluster.lanes(posts, [""]))) == 1
+        list(cluster.device_workers(posts, [""]))
+    with dask_workers.Cluster("localhost:8786", plain=True) as cluster:
+        assert len(list(cluster.device_workers(posts, [""]))) == 1
 
 
 def test_tls_without_certificates_is_an_error_and_no_traceback(

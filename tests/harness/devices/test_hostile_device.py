@@ -212,7 +212,7 @@ def test_a_connection_that_is_none_is_an_error() -> None:
 
 # ---- words --------------------------------------------------------------------------------------
 
-SUBJECT = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 96, 0.35)
+BENCHMARK_MODEL = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 96, 0.35)
 numbers = st.integers(-(2**31), 2**31 - 1)
 texts = st.text(max_size=20)
 
@@ -281,7 +281,9 @@ def test_whatever_a_runner_says_is_judged(result: pb.CaseResult) -> None:
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 def test_whatever_a_runner_says_is_reported(result: pb.CaseResult) -> None:
-    measurement = Measurement(SUBJECT, "SERIAL7", {}, result, None, problems=failures(result))
+    measurement = Measurement(
+        BENCHMARK_MODEL, "SERIAL7", {}, result, None, problems=failures(result)
+    )
     record = measurement.record()
     assert records.decode(records.encode(record), Run) == [record]
     shown = io.StringIO()

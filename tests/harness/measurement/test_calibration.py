@@ -14,7 +14,7 @@ from halyard.measurement.calibration import Extent, Ratios, as_text, calibrate, 
 from halyard.programs import native
 from halyard.programs.driver_options import DriverOptions
 
-_TINY = Extent(size=4, channels=4, turns=2)
+_TINY = Extent(size=4, channels=4, iterations=2)
 
 
 def service(*words: str) -> subprocess.CompletedProcess[str]:
@@ -43,7 +43,7 @@ def test_every_name_is_measured_and_taken(tmp_path: Path) -> None:
 def test_a_driver_as_slow_as_the_baseline_is_told_so() -> None:
     with open_config(config_of("host")) as device:
         same = DriverOptions(backends=("CpuRef",), threads=1)
-        ratios = calibrate(device, same, Extent(size=16, channels=8, turns=10), runs=5)
+        ratios = calibrate(device, same, Extent(size=16, channels=8, iterations=10), runs=5)
     assert 0.1 < ratios["TENSOR_FLOAT32"].exec_time < 10
 
 

@@ -32,7 +32,7 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.terminal.console import Terminal
 from tests.harness.agreement import disagreements
 
-SUBJECT = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 96, 0.35)
+BENCHMARK_MODEL = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 96, 0.35)
 
 
 def result() -> pb.CaseResult:
@@ -66,7 +66,7 @@ def quantized(steps: int) -> Difference:
 
 
 def measured(differences: list[Difference] | None = None) -> Measurement:
-    return Measurement(SUBJECT, "SERIAL7", {"ro.a": "1"}, result(), differences)
+    return Measurement(BENCHMARK_MODEL, "SERIAL7", {"ro.a": "1"}, result(), differences)
 
 
 def written(measurement: Measurement) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def test_litert_runs_as_often_as_the_device_within_reason(asked: int, runs: int)
 
 def test_litert_s_time_stands_beside_ours() -> None:
     reference = Reference(outputs=[], milliseconds=[3.0, 1.0, 2.0], threads=2)
-    beside = Measurement(SUBJECT, "S", {}, result(), [], reference=reference)
+    beside = Measurement(BENCHMARK_MODEL, "S", {}, result(), [], reference=reference)
     assert times(beside).endswith("; LiteRT on this machine 2.00 ms (2 threads)")
     assert written(beside)["peer_timings_ms"]["median"] == 2.0
     assert written(beside)["peer"] == "LiteRT"
@@ -133,7 +133,7 @@ def test_litert_s_time_stands_beside_ours() -> None:
 def test_a_time_is_of_the_engine_that_took_it() -> None:
     """Of an ONNX file it is not LiteRT."""
     word = Reference("ONNX Runtime", outputs=[], milliseconds=[2.0], threads=1)
-    beside = Measurement(SUBJECT, "S", {}, result(), [], reference=word)
+    beside = Measurement(BENCHMARK_MODEL, "S", {}, result(), [], reference=word)
     assert times(beside).endswith("; ONNX Runtime on this machine 2.00 ms (1 thread)")
     assert written(beside)["peer"] == "ONNX Runtime"
 
@@ -141,13 +141,13 @@ def test_a_time_is_of_the_engine_that_took_it() -> None:
 def test_one_run_is_one_run() -> None:
     once = result()
     del once.examples[0].timings[1:]
-    assert "; 1 run)" in times(Measurement(SUBJECT, "S", {}, once, None))
+    assert "; 1 run)" in times(Measurement(BENCHMARK_MODEL, "S", {}, once, None))
     assert "; 3 runs)" in times(measured())
 
 
 def test_the_constants_are_the_models() -> None:
     """CpuRef uses them where they lie, so that the driver's own say nothing of their size."""
-    mib = SUBJECT.runnable.constant_bytes / 2**20
+    mib = BENCHMARK_MODEL.runnable.constant_bytes / 2**20
     assert 1 < mib < 2
     assert memory(measured()) == (
         f"; constants {mib:.2f} MiB, 2.00 MiB more packed by backends, arena 2 KiB"
@@ -170,7 +170,7 @@ def test_placement_counts_nodes_partitions_and_refusals() -> None:
     assert shares(rows)[0].kinds == {"Conv2d": 2}
     assert refusals(rows) == [("CpuAcc", "no such kernel", 2)]
     assert placement(measured())[0] == "placement  CpuAcc: 2 nodes in 2 partitions (2 Conv2d)"
-    alone = Measurement(SUBJECT, "S", {}, pb.CaseResult(placement=rows[:1]), None)
+    alone = Measurement(BENCHMARK_MODEL, "S", {}, pb.CaseResult(placement=rows[:1]), None)
     assert placement(alone) == ["placement  CpuAcc: 1 node in 1 partition (1 Conv2d)"]
     assert placement(measured())[-1] == "refused    CpuAcc: 2 nodes: no such kernel"
 
@@ -181,7 +181,7 @@ def test_placement_tells_kernels_and_what_crosses_between_partitions() -> None:
         row.kernel = f"{row.node.lower()}_kernel"
     made.partitions = 4
     made.bytes_between_partitions = 3 * 1024
-    lines = placement(Measurement(SUBJECT, "S", {}, made, None))
+    lines = placement(Measurement(BENCHMARK_MODEL, "S", {}, made, None))
     assert lines[1] == "kernels    2 conv2d_kernel"
     assert lines[3] == "kernels    1 softmax_kernel, 1 pad_kernel"
     assert lines[4] == "partitions 4, with 3.0 KiB between them"
@@ -192,7 +192,7 @@ def test_placement_fits_80_columns() -> None:
     for index in range(30):
         row = made.placement.add(node=f"SomeKindOfNode{index}", backend="CpuRef", kernel="k")
         row.refusals.add(backend="CpuAcc", reason="takes no such thing, " * 8)
-    lines = placement(Measurement(SUBJECT, "S", {}, made, None))
+    lines = placement(Measurement(BENCHMARK_MODEL, "S", {}, made, None))
     assert max(map(len, lines)) <= 76
     words = " ".join(line.strip() for line in lines)
     assert all(f"1 SomeKindOfNode{index}" in words for index in range(30))
@@ -233,7 +233,7 @@ def test_a_failed_execution_is_a_failure() -> None:
 def test_a_report_has_all_lines() -> None:
     reference = Reference(outputs=[], milliseconds=[2.0], threads=1)
     whole = Measurement(
-        SUBJECT,
+        BENCHMARK_MODEL,
         "S",
         {},
         result(),
@@ -287,7 +287,12 @@ def test_float_results_may_differ_by_a_share_of_the_largest(
 def test_the_tolerance_of_float16_is_told() -> None:
     difference = Difference("o", 10, 1e-3, 0.0, None, 0.5, 10, 2.0, is_half=True)
     half = Measurement(
-        SUBJECT, "S", {}, result(), [difference], reference=Reference("LiteRT in float32", [])
+        BENCHMARK_MODEL,
+        "S",
+        {},
+        result(),
+        [difference],
+        reference=Reference("LiteRT in float32", []),
     )
     [line] = agreement(half)
     assert line.startswith("with LiteRT in float32: o: max error 0.001")
@@ -362,19 +367,21 @@ def test_json_holds_what_a_report_needs() -> None:
 
 def test_json_of_a_failure_has_no_times() -> None:
     failed = pb.CaseResult(failed_stage=pb.STAGE_CRASH, message="signal 11")
-    said = written(Measurement(SUBJECT, "S", {}, failed, None, problems=failures(failed)))
+    said = written(Measurement(BENCHMARK_MODEL, "S", {}, failed, None, problems=failures(failed)))
     assert (said["ok"], said["failed_stage"]) == (False, "CRASH")
     assert said["timings_ms"] is None
     assert said["agreement"] is None
 
 
 def test_words_for_what_is_not_known() -> None:
-    unknown = Measurement(SUBJECT, "S", {}, pb.CaseResult(), None)
+    unknown = Measurement(BENCHMARK_MODEL, "S", {}, pb.CaseResult(), None)
     assert times(unknown) == "unknown"
     assert memory(unknown) == ""
     assert placement(unknown) == ["placement  unknown"]
     assert agreement(unknown) == ["-"]
-    reason = Measurement(SUBJECT, "S", {}, pb.CaseResult(), None, Reference(reason="no LiteRT"))
+    reason = Measurement(
+        BENCHMARK_MODEL, "S", {}, pb.CaseResult(), None, Reference(reason="no LiteRT")
+    )
     assert agreement(reason) == ["not compared: no LiteRT"]
 
 

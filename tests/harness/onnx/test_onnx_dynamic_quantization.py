@@ -231,7 +231,7 @@ def whole_numbers(g: Graph) -> ModelProto:
     return g.model(*g.ops("DynamicQuantizeLinear", x, outputs=3))
 
 
-def product_of_whole_numbers(g: Graph) -> ModelProto:
+def integer_gemm(g: Graph) -> ModelProto:
     whole, _, zero = g.ops("DynamicQuantizeLinear", g.input("x", (2, 5)), outputs=3)
     return g.model(g.op("MatMulInteger", whole, g.constant(np.ones((5, 3)), "i1"), zero))
 
@@ -247,11 +247,11 @@ _SCALE = (
     [
         (whole_numbers, [f"{_SCALE}output 'DynamicQuantizeLinear_1'"]),
         (
-            product_of_whole_numbers,
+            integer_gemm,
             [
                 f"{_SCALE}1 MatMulInteger 'MatMulInteger_5'",
-                "its product of whole numbers is used otherwise than the dynamic quantiser "
-                "writes it",
+                "its integer accumulators are used otherwise than the dynamic quantiser "
+                "writes them",
             ],
         ),
     ],

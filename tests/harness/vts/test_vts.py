@@ -59,8 +59,8 @@ def case_of(tmp_path: Path, **fields: Any) -> Case:
     return case
 
 
-def check(variant: str = "SYNC", subject: str = "each_case") -> Check:
-    return Check("GeneratedTest", "Test", variant, subject, pb.HAL_VERSION_1_0, V1_3)
+def check(variant: str = "SYNC", scope: str = "each_case") -> Check:
+    return Check("GeneratedTest", "Test", variant, scope, pb.HAL_VERSION_1_0, V1_3)
 
 
 def outcomes_of(document: Any) -> dict[str, str]:
@@ -125,7 +125,7 @@ def test_all_classes_are_made_of_a_case_that_fits(invoke: Invoke, tmp_path: Path
     # The newest version.
     assert document["hal"] == ["AIDL-4"]
     expected = {each.suite for each in all_checks() if each.is_of(pb.HAL_VERSION_AIDL_4)}
-    expected -= {each.suite for each in all_checks() if each.subject == "failing_case"}
+    expected -= {each.suite for each in all_checks() if each.scope == "failing_case"}
     assert expected <= set(document["classes"])
     # Ordinary classes have nothing to do with a loop that never ends, nor the others with a sum.
     names = outcomes_of(document)
@@ -321,7 +321,7 @@ def coupled(*operations: pb.OperationType, referenced: Sequence[pb.OperationType
 
 def test_twins_are_made_of_one_operation_wherever_its_bytes_are() -> None:
     add, cast = pb.OPERATION_TYPE_ADD, pb.OPERATION_TYPE_CAST
-    of_twins = check(subject="coupled_case")
+    of_twins = check(scope="coupled_case")
     assert of_twins.is_for(coupled(add))
     assert not of_twins.is_for(coupled(add, add))
     assert not of_twins.is_for(coupled(cast))

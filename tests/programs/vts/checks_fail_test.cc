@@ -110,19 +110,19 @@ TEST_P(WrongDevices, FindModelsValidThatAreNot) {
 }
 
 TEST_P(WrongDevices, FindRequestsValidThatAreNot) {
-    std::vector<Wrongs> doors = {
+    std::vector<Wrongs> executors = {
             {.synchronous = goWell},
             {.synchronous = [](ExecutionResult& result) { result.outputShapes.resize(1); }},
             {.burst = goWell},
             {.fenced = goWell}};
     if (!isAidl()) {
-        doors.push_back({.executeLaunched = succeed});
-        doors.push_back({.asynchronous = goWell});
+        executors.push_back({.executeLaunched = succeed});
+        executors.push_back({.asynchronous = goWell});
     }
     if (GetParam() >= HalVersion::AIDL_V4) {
-        doors.push_back({.reusable = goWell});
+        executors.push_back({.reusable = goWell});
     }
-    for (const Wrongs& wrongs : doors) {
+    for (const Wrongs& wrongs : executors) {
         for (const char* const check : {"removeInputTest", "removeOutputTest"}) {
             expectFailed(wrongs, std::string("ValidationTest.Test_") + check);
         }

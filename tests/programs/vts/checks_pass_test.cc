@@ -61,7 +61,7 @@ TEST_P(Checks, Pass) {
     EXPECT_EQ(checks.empty(), version < suite.since);
     CheckedDevice device(version);
     for (const Check* const check : checks) {
-        if (check->subject == Subject::FAILING_CASE) {
+        if (check->scope == Scope::FAILING_CASE) {
             continue;
         }
         const Verdict verdict =

@@ -38,7 +38,7 @@ struct Breach {
     const char* name;
     std::string check;  // its id
     HalVersion version;
-    pb::TestCase (*subject)();
+    pb::TestCase (*testCase)();
     std::function<void(Wrongs&)> wrong;
     std::string reason;  // a part of what the check says
     std::string service = "vendor-device";
@@ -427,8 +427,8 @@ class Breaches : public ::testing::TestWithParam<Breach> {
         wrong(*wrongs);
         const auto device = makeWrongDevice(
                 driver::makeLocalDevice(std::move(*driver), breach.version), wrongs);
-        const pb::TestCase subject = breach.subject();
-        Context context(*device, service, subject);
+        const pb::TestCase testCase = breach.testCase();
+        Context context(*device, service, testCase);
         return check->run(context);
     }
 };
@@ -467,8 +467,8 @@ TEST(Contexts, KeepEachSetOfOutputsOnce) {
     Result<std::unique_ptr<driver::Device>> driver = driver::Device::create({});
     ASSERT_TRUE(driver.ok()) << driver.status().toString();
     const auto device = driver::makeLocalDevice(std::move(*driver), HalVersion::V1_3);
-    const pb::TestCase subject = floatAddition();
-    Context context(*device, "", subject);
+    const pb::TestCase testCase = floatAddition();
+    Context context(*device, "", testCase);
     for (const char* const id : {"GeneratedTest.Test_ASYNC", "GeneratedTest.Test_SYNC"}) {
         const Verdict verdict = findCheck(id, HalVersion::V1_3)->run(context);
         EXPECT_TRUE(verdict.hasPassed()) << verdict.reason;
@@ -487,13 +487,13 @@ TEST(Contexts, SkipModelsThatAreNotPromised) {
     wrongs->supported = [](const Model&, auto& supported) { supported = std::vector<bool>{false}; };
     const auto device =
             makeWrongDevice(driver::makeLocalDevice(std::move(*driver), HalVersion::V1_3), wrongs);
-    const pb::TestCase subject = floatAddition();
-    Context prepared(*device, "", subject);
+    const pb::TestCase testCase = floatAddition();
+    Context prepared(*device, "", testCase);
     EXPECT_NE(prepared.prepared().model, nullptr) << "it can all the same";
     wrongs->prepared = [](const Model&, const auto&, Status& status) {
         status = unsupported("no");
     };
-    Context refused(*device, "", subject);
+    Context refused(*device, "", testCase);
     EXPECT_EQ(refused.prepared().model, nullptr);
     EXPECT_EQ(refused.prepared().verdict.outcome, Outcome::SKIPPED);
     EXPECT_NE(refused.prepared().verdict.reason.find("does not promise operation 0 (ADD)"),

@@ -153,7 +153,7 @@ Checks compilationCachingSecurityTest() {
                         {.suite = "CompilationCachingSecurityTest",
                          .name = row.name,
                          .variant = std::string(driver::nameOf(type)) + "_" + std::to_string(seed),
-                         .subject = Subject::DEVICE,
+                         .scope = Scope::DEVICE,
                          .since = HalVersion::V1_2,
                          .until = driver::kNewestVersion,
                          .run = [run = row.run, type, seed](Context& context) {

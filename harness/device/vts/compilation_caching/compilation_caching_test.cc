@@ -296,7 +296,7 @@ Checks compilationCachingTest() {
             checks.push_back({.suite = "CompilationCachingTest",
                               .name = row.name,
                               .variant = std::string(driver::nameOf(type)),
-                              .subject = Subject::DEVICE,
+                              .scope = Scope::DEVICE,
                               .since = HalVersion::V1_2,
                               .until = row.until,
                               .run = [run = row.run, type](Context& context) {

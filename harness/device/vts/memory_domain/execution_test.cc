@@ -263,7 +263,7 @@ Check checkOf(const Row& row, driver::OperandType type, const DomainExecutor& do
     return {.suite = "MemoryDomainExecutionTest",
             .name = row.name,
             .variant = std::string(driver::nameOf(type)) + "_" + std::string(executor.name),
-            .subject = Subject::DEVICE,
+            .scope = Scope::DEVICE,
             .since = domain.since,
             .until = executor.until,
             .run = [&row, &executor, type](Context& context) {

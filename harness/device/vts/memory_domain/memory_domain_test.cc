@@ -217,7 +217,7 @@ Checks memoryDomainTest() {
             checks.push_back({.suite = "MemoryDomainTest",
                               .name = "Test",
                               .variant = name + std::string(each.executor.name),
-                              .subject = Subject::EACH_CASE,
+                              .scope = Scope::EACH_CASE,
                               .since = each.since,
                               .until = each.executor.until,
                               .run = [kind, &executor = each.executor](Context& context) {

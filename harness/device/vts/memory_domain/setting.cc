@@ -122,7 +122,7 @@ void addDomainChecks(std::string_view suite, const DomainRow& row, driver::HalVe
         checks.push_back({.suite = suite,
                           .name = row.name,
                           .variant = std::string(driver::nameOf(type)),
-                          .subject = Subject::DEVICE,
+                          .scope = Scope::DEVICE,
                           .since = since,
                           .until = until,
                           .run = [run = row.run, type](Context& context) {

@@ -140,11 +140,11 @@ std::optional<std::string> executeReusably(IPreparedModel& model, const Request&
     return isInvalid(fenced) ? std::nullopt : std::optional(answer("executeFenced", fenced));
 }
 
-constexpr RequestDoor kSynchronous = {"executeSynchronously", executeSynchronously};
-constexpr RequestDoor kAsynchronous = {"execute", execute};
-constexpr RequestDoor kBurst = {"burst", executeInBurst};
-constexpr RequestDoor kFenced = {"executeFenced", executeFenced};
-constexpr RequestDoor kReusable = {"createReusableExecution", executeReusably};
+constexpr RequestExecutor kSynchronous = {"executeSynchronously", executeSynchronously};
+constexpr RequestExecutor kAsynchronous = {"execute", execute};
+constexpr RequestExecutor kBurst = {"burst", executeInBurst};
+constexpr RequestExecutor kFenced = {"executeFenced", executeFenced};
+constexpr RequestExecutor kReusable = {"createReusableExecution", executeReusably};
 
 constexpr std::array kHidlDoors = {kAsynchronous, kSynchronous, kBurst, kFenced};
 constexpr std::array kAidlDoors = {kSynchronous, kBurst, kFenced, kReusable};
@@ -171,7 +171,7 @@ std::optional<std::string> complaintAboutPrepare(driver::IDevice& device, const 
     return complaintAbout(prepare(device, mutant));
 }
 
-std::span<const RequestDoor> requestDoors(HalVersion version) {
+std::span<const RequestExecutor> requestExecutors(HalVersion version) {
     if (version >= HalVersion::AIDL_V1) {
         return std::span(kAidlDoors).first(version >= HalVersion::AIDL_V4 ? 4 : 3);
     }
@@ -181,15 +181,15 @@ std::span<const RequestDoor> requestDoors(HalVersion version) {
                                                 : 4);
 }
 
-const RequestDoor& reusableDoor() {
+const RequestExecutor& reusableExecutor() {
     return kReusable;
 }
 
 std::optional<std::string> complaint(IPreparedModel& model, HalVersion version,
                                      const Request& request, bool measureTiming) {
-    for (const RequestDoor& door : requestDoors(version)) {
-        if (const auto wrong = door.complaint(model, request, measureTiming)) {
-            return std::string(door.name) + ": " + *wrong;
+    for (const RequestExecutor& executor : requestExecutors(version)) {
+        if (const auto wrong = executor.complaint(model, request, measureTiming)) {
+            return std::string(executor.name) + ": " + *wrong;
         }
     }
     return std::nullopt;

@@ -25,7 +25,7 @@ std::optional<std::string> complaintAboutPrepare(driver::IDevice& device, const 
 // A way to have a request executed. It executes the request, or begins to, and returns what is
 // wrong with the answer, if anything is: that is to be INVALID_ARGUMENT, with no shapes and no
 // times.
-struct RequestDoor {
+struct RequestExecutor {
     using Complaint = std::optional<std::string>(driver::IPreparedModel& model,
                                                  const driver::Request& request,
                                                  bool measureTiming);
@@ -33,9 +33,9 @@ struct RequestDoor {
     Complaint* complaint;
 };
 // Those that the version has.
-std::span<const RequestDoor> requestDoors(driver::HalVersion version);
+std::span<const RequestExecutor> requestExecutors(driver::HalVersion version);
 // Of AIDL 4: an execution that is made once, to be computed again and again.
-const RequestDoor& reusableDoor();
+const RequestExecutor& reusableExecutor();
 
 // The same of all of them, with the name of the one that is complained of.
 std::optional<std::string> complaint(driver::IPreparedModel& model, driver::HalVersion version,

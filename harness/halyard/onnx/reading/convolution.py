@@ -11,15 +11,15 @@ import numpy as np
 from halyard.errors import NotExpressible
 from halyard.model import Array, TensorType, dtype_of
 from halyard.onnx.reading import quantities
+from halyard.onnx.reading.filters import (
+    Filter,
+    bias_operand,
+    fits_gemm,
+    quantized_filter,
+)
 from halyard.onnx.reading.mapper import NHWC, Mapper, Plan, cast
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.one_dimensional import of_image
-from halyard.onnx.reading.products import (
-    Filter,
-    bias_operand,
-    fits_product,
-    quantized_filter,
-)
 from halyard.onnx.reading.windows import Window, pair, window
 from halyard.proto import halyard_pb2 as pb
 
@@ -45,7 +45,7 @@ def convolution(mapper: Mapper, node: Node) -> None:
         bias = (bias * scale + shift).astype(weights.dtype)
         after = [following]
     plan = mapper.plan(
-        node, [data], after=after, activates=True, quantizes=not after, fits=fits_product
+        node, [data], after=after, activates=True, quantizes=not after, fits=fits_gemm
     )
     form = _form(mapper, node, weights, moves)
     filters = None

@@ -20,7 +20,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from halyard.errors import NotExpressible
 from halyard.onnx.reading.arithmetic import Arithmetic
 from halyard.onnx.reading.elementwise import operands
-from halyard.onnx.reading.fused_products import with_plain_products
+from halyard.onnx.reading.fused_gemm import with_plain_gemms
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import Node
 from halyard.onnx.reading.spreading import filled
@@ -141,7 +141,7 @@ def _zero_point(node: NodeProto) -> str:
 def with_real_numbers(model: ModelProto) -> tuple[ModelProto, list[str]]:
     """The model with products of real numbers in their places, and what is to be said of it."""
     notes: list[str] = []
-    for written in (_with_real_products, with_plain_products):
+    for written in (_with_real_products, with_plain_gemms):
         model, more = written(model)
         notes += more
     return model, notes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gemm as BATCH_MATMUL, a factor and a sum, where FULLY_CONNECTED does not do it; ONNX Runtime's
-FusedMatMul, which is a product of matrices that are transposed, and a factor."""
+FusedMatMul, which multiplies transposed matrices and a factor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from halyard.proto import halyard_pb2 as pb
 
 
 def composed_gemm(mapper: Mapper, node: Node) -> None:
-    """Of any matrices and any bias that is broadcast to the product."""
+    """Of any matrices and any bias that is broadcast to the result."""
     mapper.require_real(*(name for name in node.inputs if name))
     plan = mapper.plan(node, [name for name in node.inputs if name], activates=True)
     arithmetic, name = Arithmetic(mapper), plan.output
@@ -48,7 +48,7 @@ def fused_matmul(mapper: Mapper, node: Node) -> None:
         raise NotExpressible("one of its factors is a vector")
     kept = mapper.kept(name)
     if not {rank - 2, rank - 1} <= set(kept):
-        raise NotExpressible(f"its product has {rank} dimensions, and NNAPI takes 4")
+        raise NotExpressible(f"its result has {rank} dimensions, and NNAPI takes 4")
     factors = [mapper.aligned(each, kept, rank) for each in node.inputs]
     flags = [mapper.builder.boolean(bool(node.integer(each, 0))) for each in ("transA", "transB")]
     inputs, alpha = [*factors, *flags], node.real("alpha", 1.0)

@@ -13,10 +13,10 @@ from halyard.errors import NotExpressible
 from halyard.model import Array, dtype_of
 from halyard.onnx.reading import quantities
 from halyard.onnx.reading.arithmetic import Arithmetic
+from halyard.onnx.reading.filters import Filter, bias_operand, fits_gemm, quantized_filter
 from halyard.onnx.reading.gemm import composed_gemm
 from halyard.onnx.reading.mapper import Mapper, Plan, cast
 from halyard.onnx.reading.network import Node
-from halyard.onnx.reading.products import Filter, bias_operand, fits_product, quantized_filter
 from halyard.onnx.reading.quantities import Quantization
 from halyard.proto import halyard_pb2 as pb
 
@@ -90,7 +90,7 @@ def _dense(
     """`axis`: of the weights, along which the units are."""
     data = node.input(0)
     plan = mapper.plan(
-        node, [data], after=after, activates=True, quantizes=quantizes, fits=fits_product
+        node, [data], after=after, activates=True, quantizes=quantizes, fits=fits_gemm
     )
     filters = None
     if plan.quantized:
@@ -152,7 +152,7 @@ def _factor(mapper: Mapper, plan: Plan, place: int) -> int:
     rank = len(mapper.shape(plan.output))
     kept = mapper.kept(plan.output)
     if not {rank - 2, rank - 1} <= set(kept):
-        raise NotExpressible(f"its product has {rank} dimensions, and NNAPI takes 4")
+        raise NotExpressible(f"its result has {rank} dimensions, and NNAPI takes 4")
     return mapper.aligned(plan.inputs[place], kept, rank)
 
 

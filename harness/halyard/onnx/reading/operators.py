@@ -185,7 +185,7 @@ OPERATORS: Mapping[str, Operator] = {
     "Trilu": operator(composed.triangle, since(14, inputs=2, reads=["upper"])),
     "Where": operator(choosing.where, since(9, 16, inputs=3)),
     "Xor": operator(truth.exclusive_or, *_pair(1, 7)),
-    # Convolutions, products, poolings, normalisations.
+    # Convolutions, GEMMs, poolings, normalisations.
     "AveragePool": operator(
         pooling.pooling,
         since(1, reads=["kernel_shape", "pads", "strides"], auto_pad=_AUTOMATIC),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _NOT_WRITTEN = "NNAPI has {}, and no mapping to it is written"
-_WHOLE = "its product of whole numbers is used otherwise than the dynamic quantiser writes it"
+_WHOLE = "its integer accumulators are used otherwise than the dynamic quantiser writes them"
 _LISTS = "NNAPI has no lists of tensors"
 _STRINGS = "NNAPI has no tensors of strings"
 _COUNTED = "how much it gives depends on the values that it reads, and shapes are fixed here"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ONNX Runtime's optimiser makes of dynamically quantised products: DynamicQuantizeMatMul and
+"""What ONNX Runtime's optimiser makes of dynamically quantised GEMMs: DynamicQuantizeMatMul and
 MatMulIntegerToFloat, written as the operators of ONNX that they stand for, with real numbers."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORMS: Mapping[str, _Form] = {
 }
 
 
-def with_plain_products(model: ModelProto) -> tuple[ModelProto, list[str]]:
+def with_plain_gemms(model: ModelProto) -> tuple[ModelProto, list[str]]:
     """The model with plain operators in their places, and what is to be said of it."""
     if not any(_is_fused(node) for node in model.graph.node):
         return model, []

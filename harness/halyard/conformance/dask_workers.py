@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from google.protobuf.message import Message
 
-from halyard.conformance.lane import DeviceLane, Place, Post
+from halyard.conformance.device_worker import DeviceWorker, Place, Post
 from halyard.conformance.outcome import Outcome
 from halyard.conformance.plan import Planned
 from halyard.devices.adb_link import usb_serials
@@ -60,11 +60,11 @@ class Station:
     """Lives on a worker. What is raised there may not be understood here, so it comes as text."""
 
     def __init__(self, post: Post) -> None:
-        self._lane = DeviceLane(post)
+        self._worker = DeviceWorker(post)
 
     def open(self) -> Place | str:
         try:
-            return self._lane.open()
+            return self._worker.open()
         except HalyardError as error:
             return str(error)
 
@@ -72,14 +72,14 @@ class Station:
         """What came of them, the driver's version, and why it ended before its end."""
         outcomes: list[tuple[str, Outcome]] = []
         try:
-            for planned, outcome in self._lane.run(cases):
+            for planned, outcome in self._worker.run(cases):
                 outcomes.append((planned.name, outcome))
         except HalyardError as error:
-            return outcomes, self._lane.version, str(error)
-        return outcomes, self._lane.version, ""
+            return outcomes, self._worker.version, str(error)
+        return outcomes, self._worker.version, ""
 
     def close(self) -> None:
-        self._lane.close()
+        self._worker.close()
 
 
 class Cluster:
@@ -113,7 +113,9 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def lanes(self, posts: Sequence[Post], wanted: Sequence[str]) -> Iterator[StationLane]:
+    def device_workers(
+        self, posts: Sequence[Post], wanted: Sequence[str]
+    ) -> Iterator[StationWorker]:
         """`wanted`: of each device the name, address or machine of its worker; empty: the worker
         that has the phone on USB, or the next one."""
         there: dict[str, dict[str, Any]] = self._client.scheduler_info(n_workers=-1)["workers"]
@@ -135,7 +137,7 @@ class Cluster:
                 worker = found[0]
             else:
                 worker = next(turns)
-            yield StationLane(self._client, post, worker)
+            yield StationWorker(self._client, post, worker)
 
 
 def _is_usb(post: Post) -> bool:
@@ -178,8 +180,8 @@ def packed(cases: Sequence[Planned]) -> bytes:
     return stream.getvalue()
 
 
-class StationLane:
-    """A Lane to a station."""
+class StationWorker:
+    """A Worker to a station."""
 
     def __init__(self, client: Any, post: Post, worker: str) -> None:
         self.name = post.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The constants of convolutions and matrix products: filters and biases, of 8 bits too."""
+"""The constants of convolutions and GEMMs: filters and biases, of 8 bits too."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Filter:
         return TensorType(self.type, tuple(dims), scale, self.zero_point)
 
 
-def fits_product(inputs: Sequence[Quantization], output: Quantization) -> bool:
+def fits_gemm(inputs: Sequence[Quantization], output: Quantization) -> bool:
     return len(inputs) == 1 and output.scale > 0
 
 
@@ -77,7 +77,7 @@ def bias_operand(mapper: Mapper, name: str, values: Array, data: int, filters: F
     whole = np.rint(values.astype(np.float64) / steps.astype(np.float64))
     limits = np.iinfo(np.int32)
     if not np.isfinite(whole).all() or whole.min() < limits.min or whole.max() > limits.max:
-        raise NotExpressible("its bias does not go into INT32 in the scale of the products")
+        raise NotExpressible("its bias does not go into INT32 in the scale of the accumulators")
     tensor = TensorType(
         pb.OPERAND_TYPE_TENSOR_INT32,
         values.shape,

@@ -37,7 +37,7 @@ class Place:
     target: str
 
 
-class Lane(Protocol):
+class Worker(Protocol):
     """A device to one thread. Whatever it raises as a HalyardError means that it is lost."""
 
     @property
@@ -52,7 +52,7 @@ class Lane(Protocol):
     def close(self) -> None: ...
 
 
-class DeviceLane:
+class DeviceWorker:
     """On a device that this machine reaches."""
 
     def __init__(self, post: Post) -> None:

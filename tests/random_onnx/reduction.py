@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions, products and normalisations."""
+"""Reductions, GEMMs and normalisations."""
 
 from collections.abc import Sequence
 
