@@ -19,7 +19,7 @@ namespace halyard::hal {
 class BinderKernel {
   public:
     // Opens the device, checks the protocol version and maps the receive buffer (1 MiB - 2 pages).
-    // UNAVAILABLE if there is no such device.
+    // UNAVAILABLE if there is no such device. Defined in binder_device.cc.
     static Result<std::shared_ptr<BinderKernel>> open(const std::string& path);
 
     virtual ~BinderKernel() = default;

@@ -28,7 +28,7 @@ enum class ReplyDescriptors : uint8_t { TAKEN, REFUSED };
 class BinderProcess {
   public:
     // Opens the device, checks the protocol version, maps the receive buffer (1 MiB - 2 pages).
-    // UNAVAILABLE if there is no such device.
+    // UNAVAILABLE if there is no such device. Defined in binder_device.cc.
     static Result<std::shared_ptr<BinderProcess>> open(
             const std::string& path, ReplyDescriptors descriptors = ReplyDescriptors::TAKEN);
     virtual ~BinderProcess() = default;

@@ -8,18 +8,15 @@
 #include "driver/model/error_status.h"
 #include "engine/base/log.h"
 #include "hal/hidl/codec.h"
-#include "hal/hidl/prepared_model_object.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_2.h"
 #include "hal/hidl/version_delta.h"
 
 namespace halyard::hal::hidl {
 
-namespace {
-
-void send(const std::weak_ptr<BinderProcess>& process,
-          const std::shared_ptr<RemoteObject>& callback, const InterfaceLayout& interface,
-          uint32_t code, const ParcelWriter& arguments) {
+void notify(const std::weak_ptr<BinderProcess>& process,
+            const std::shared_ptr<RemoteObject>& callback, const InterfaceLayout& interface,
+            uint32_t code, const ParcelWriter& arguments) {
     std::shared_ptr<BinderProcess> alive = process.lock();
     if (alive == nullptr) {
         return;
@@ -30,33 +27,12 @@ void send(const std::weak_ptr<BinderProcess>& process,
     }
 }
 
-}  // namespace
-
 driver::ErrorStatus reportStatus(const Status& status, driver::HalVersion version,
                                  std::string_view what) {
     if (!status.ok()) {
         log(LogLevel::WARNING, std::string(what) + ": " + status.toString());
     }
     return driver::toErrorStatus(status, version);
-}
-
-driver::PrepareCallback preparedModelCallback(std::weak_ptr<BinderProcess> process,
-                                              std::shared_ptr<RemoteObject> callback,
-                                              driver::HalVersion version) {
-    return [process = std::move(process), callback = std::move(callback), version](
-                   const Status& status, std::shared_ptr<driver::PreparedModel> model) {
-        const InterfaceLayout& interface = nn::v1_3::IPreparedModelCallback::layout();
-        const uint32_t code = versionDelta(version).notifyPrepared;
-        ParcelWriter arguments;
-        writeRequestHead(arguments, interface, code);
-        writeEnum(arguments, reportStatus(status, version, "prepareModel"));
-        ObjectRef object;
-        if (status.ok() && model != nullptr) {
-            object = std::make_shared<PreparedModelObject>(process, std::move(model));
-        }
-        arguments.writeObject(object);
-        send(process, callback, interface, code, arguments);
-    };
 }
 
 driver::ExecuteCallback executionCallback(std::weak_ptr<BinderProcess> process,
@@ -72,7 +48,7 @@ driver::ExecuteCallback executionCallback(std::weak_ptr<BinderProcess> process,
         if (version >= driver::HalVersion::V1_2) {
             nn::v1_2::writeShapesAndTiming(arguments, result.outputShapes, result.timing);
         }
-        send(process, callback, interface, code, arguments);
+        notify(process, callback, interface, code, arguments);
     };
 }
 

@@ -5,14 +5,17 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
-#include "driver/device/device.h"
-#include "driver/execute/prepared_model.h"
+#include "driver/execute/execution_result.h"
+#include "driver/model/codes.h"
 #include "engine/base/status.h"
 #include "hal/binder/object.h"
+#include "hal/binder/parcel.h"
 #include "hal/binder/process.h"
+#include "hal/hidl/layout.h"
 
 namespace halyard::hal::hidl {
 
@@ -20,14 +23,14 @@ namespace halyard::hal::hidl {
 driver::ErrorStatus reportStatus(const Status& status, driver::HalVersion version,
                                  std::string_view what);
 
-// Calls IPreparedModelCallback::notify, notify_1_2 or notify_1_3 of `callback`, as a client that
-// prepared with a method of `version` expects, with an IPreparedModel for the model. The process
-// is not kept alive.
-driver::PrepareCallback preparedModelCallback(std::weak_ptr<BinderProcess> process,
-                                              std::shared_ptr<RemoteObject> callback,
-                                              driver::HalVersion version);
+// Calls a oneway method of `callback`, whose interface is `interface`, with arguments that begin
+// with the request's head. A failure is logged, unless the client has died.
+void notify(const std::weak_ptr<BinderProcess>& process,
+            const std::shared_ptr<RemoteObject>& callback, const InterfaceLayout& interface,
+            uint32_t code, const ParcelWriter& arguments);
 
-// The same for IExecutionCallback.
+// Calls IExecutionCallback::notify, notify_1_2 or notify_1_3 of `callback`, as a client that
+// executes with a method of `version` expects. The process is not kept alive.
 driver::ExecuteCallback executionCallback(std::weak_ptr<BinderProcess> process,
                                           std::shared_ptr<RemoteObject> callback,
                                           driver::HalVersion version);

@@ -11,6 +11,7 @@
 #include "engine/base/log.h"
 #include "hal/hidl/buffer_object.h"
 #include "hal/hidl/callbacks.h"
+#include "hal/hidl/prepared_model_callback.h"
 #include "hal/hidl/prepared_model_object.h"
 #include "hal/hidl/types.h"
 #include "hal/hidl/v1_3.h"

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "hal/hidl/conversion.h"
-#include "hal/hidl/version_delta.h"
+#include "hal/hidl/version_row.h"
 
 namespace halyard::hal::hidl::nn::v1_0 {
 
