@@ -16,7 +16,7 @@
 #include "engine/base/fields.h"
 #include "engine/graph/graph.h"
 #include "library/answer.h"
-#include "library/graph.h"
+#include "library/graph_handle.h"
 
 namespace halyard::library {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "library/graph.h"
+#include "library/graph_handle.h"
 
 #include <algorithm>
 #include <cstdint>

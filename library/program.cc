@@ -10,7 +10,7 @@
 
 #include "engine/compile/compile.h"
 #include "library/answer.h"
-#include "library/graph.h"
+#include "library/graph_handle.h"
 #include "library/shapes.h"
 
 namespace halyard::library {

@@ -11,7 +11,7 @@
 
 #include "tests/fuzz/case_content.h"
 #include "tests/fuzz/case_fields.h"
-#include "tests/fuzz/case_mutation.h"
+#include "tests/fuzz/case_limits.h"
 
 namespace halyard::fuzz {
 

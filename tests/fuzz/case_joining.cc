@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/fuzz/case_limits.h"
 #include "tests/fuzz/case_mutation.h"
 
 namespace halyard::fuzz {

@@ -12,10 +12,6 @@ namespace halyard::fuzz {
 
 namespace pb = runner::pb;
 
-// Beyond these nothing is added.
-inline constexpr int kMostOperations = 24;
-inline constexpr int kMostOperands = 200;
-
 // Changes the case in one to four places.
 void mutate(pb::TestCase& testCase, SeededChoices& choices);
 // Puts the other's operations behind, some of whose inputs are outputs of the first ones.

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "tests/device/attacker/silent_file.h"
 #include "tests/hal/connection_fixture.h"
 #include "tests/hal/open_descriptors.h"
+#include "tests/hal/silent_file.h"
 
 namespace halyard::hal {
 namespace {

@@ -22,8 +22,8 @@
 
 #include "engine/base/file_descriptor.h"
 #include "hal/binder/buffer_freer.h"
-#include "tests/device/attacker/held_page.h"
-#include "tests/device/attacker/silent_file.h"
+#include "tests/hal/held_page.h"
+#include "tests/hal/silent_file.h"
 
 namespace halyard::hal {
 namespace {

@@ -20,9 +20,9 @@
 
 #include "tests/device/attacker/attack.h"
 #include "tests/device/attacker/client.h"
-#include "tests/device/attacker/held_page.h"
 #include "tests/device/attacker/prepared_client.h"
-#include "tests/device/attacker/silent_file.h"
+#include "tests/hal/held_page.h"
+#include "tests/hal/silent_file.h"
 
 namespace halyard::attacker {
 

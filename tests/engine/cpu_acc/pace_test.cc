@@ -18,7 +18,7 @@
 #include "engine/graph/recurrence.h"
 #include "tests/engine/counting_condition.h"
 #include "tests/engine/cpu_acc/tuned.h"
-#include "tests/engine/large_node.h"
+#include "tests/engine/reference/large_node.h"
 
 namespace halyard::engine::cpu_test {
 namespace {

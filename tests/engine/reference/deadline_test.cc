@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "engine/base/checkpoint.h"
-#include "tests/engine/large_node.h"
 #include "tests/engine/reference/evaluation.h"
+#include "tests/engine/reference/large_node.h"
 
 namespace halyard::engine::ref_test {
 namespace {

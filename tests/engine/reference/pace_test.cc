@@ -13,8 +13,8 @@
 
 #include "engine/graph/recurrence.h"
 #include "tests/engine/counting_condition.h"
-#include "tests/engine/large_node.h"
 #include "tests/engine/reference/evaluation.h"
+#include "tests/engine/reference/large_node.h"
 
 namespace halyard::engine::ref_test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/device/attacker/held_page.h"
+#include "tests/hal/held_page.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/device/attacker/silent_file.h"
+#include "tests/hal/silent_file.h"
 
 #include <fcntl.h>
 #include <linux/fuse.h>
