@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device: the NNAPI driver itself, in canonical types. The HIDL edge and the runner both drive it.
+// Device: the NNAPI driver itself, in canonical types, for those that serve it: each call says the
+// HAL version and the client that it is of. The wires of hal/ serve it directly; device_interface.h
+// has what clients see, and why these are two contracts.
 //
 // Calls that take a callback follow one contract, the same for every HAL version:
 //   - the callback runs exactly once, whatever happens, possibly before the call returns;

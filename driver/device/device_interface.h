@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device as its clients see it, in canonical types, whoever is behind it: the driver in this
-// process (local_device.h), or a client over a wire (hal/hidl/client). It has what NNAPI's newest
-// contract has; what a device, or the wire to it, can't do is UNSUPPORTED.
+// IDevice: a device as its clients see it, in canonical types, behind it either the driver in this
+// process (local_device.h) or a service over a wire (hal/hidl/client, hal/aidl/client). It has what
+// NNAPI's newest contract has; UNSUPPORTED is what a device, or the wire to it, can't do.
 //
-// Failures are statuses everywhere. UNAVAILABLE: what is behind the interface is gone, or says that
-// it can't be used; ping() tells which. Everything is thread-safe. Calls that take a callback
+// Failures are statuses everywhere. UNAVAILABLE: the device behind the interface is gone, or says
+// that it can't be used; ping() tells which. Everything is thread-safe. Calls that take a callback
 // follow the contract of device.h; over a wire the callback runs on a thread that serves the wire,
 // which it must not hold.
+//
+// The objects that serve a wire (hal/hidl, hal/aidl) hold a Device and not an IDevice, because a
+// server says and asks more than a client can: with each call the HAL version that its method
+// belongs to, and the account it is charged to; the client and the boundary of a model; whether a
+// fenced request is valid, before its answer is charged; and an execution into a result that is
+// kept, so that it allocates nothing. Over a wire a client has none of these, so one interface for
+// both would have methods that half of its implementations refuse. local_device.cc forwards for
+// programs that drive either.
 
 #pragma once
 
@@ -152,7 +160,7 @@ class IDevice {
 
     virtual Result<std::shared_ptr<IBuffer>> allocate(const BufferDescription& description) = 0;
 
-    // UNAVAILABLE: nobody is behind it any more.
+    // UNAVAILABLE: the device is gone.
     virtual Status ping() = 0;
     // What it says about itself, for people.
     virtual Result<std::string> report() = 0;
