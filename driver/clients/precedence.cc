@@ -25,12 +25,12 @@ bool Precedence::outranks(size_t rank) const {
                        [](const auto& running) { return running.load() > 0; });
 }
 
-Precedence::Turn::Turn(Precedence& precedence, Priority priority)
+Precedence::Running::Running(Precedence& precedence, Priority priority)
     : mPrecedence(precedence), mRank(rankOf(priority)) {
     ++mPrecedence.mRunning[mRank];
 }
 
-Precedence::Turn::~Turn() {
+Precedence::Running::~Running() {
     if (--mPrecedence.mRunning[mRank] == 0 && mPrecedence.mWaiting.load() > 0) {
         // Who has seen the number above, and does not wait yet, holds the lock.
         { const std::lock_guard lock(mPrecedence.mMutex); }
@@ -38,7 +38,7 @@ Precedence::Turn::~Turn() {
     }
 }
 
-bool Precedence::Turn::holds() const {
+bool Precedence::Running::holds() const {
     if (!mPrecedence.outranks(mRank)) {
         return false;
     }

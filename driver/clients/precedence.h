@@ -35,7 +35,7 @@ class Precedence {
         std::chrono::nanoseconds most;
     };
 
-    class Turn;
+    class Running;
 
     Precedence() : Precedence({std::chrono::milliseconds(5), std::chrono::seconds(1)}) {}
     explicit Precedence(const Limits& limits) : mLimits(limits) {}
@@ -56,12 +56,12 @@ class Precedence {
 // One execution while it runs: a condition that never holds, but takes its time to say so. Made
 // once the execution has all that it needs to run, since others wait for its end. Never waits for
 // anything but time and other turns. What it asks of a thread that need not wait is to read a word.
-class Precedence::Turn final : public StopCondition {
+class Precedence::Running final : public StopCondition {
   public:
-    Turn(Precedence& precedence, Priority priority);
-    ~Turn() override;
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    Running(Precedence& precedence, Priority priority);
+    ~Running() override;
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
 
     bool holds() const override;
 

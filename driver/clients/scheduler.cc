@@ -67,7 +67,7 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
     size_t running = 0;
     size_t waiting = 0;
     size_t waitingTasks = 0;
-    uint64_t turns = 0;
+    uint64_t slotsGiven = 0;
     size_t groupCount = 0;
     std::vector<Group*> waitingGroups;  // has room for all of them
     WaiterList ready;                   // tasks that have their slot
@@ -84,7 +84,7 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
     // Of two users, or of two clients of one.
     template <typename Part>
     static bool comesBefore(const Part& one, const Part& other) {
-        return std::tie(one.mRunning, one.mLastTurn) < std::tie(other.mRunning, other.mLastTurn);
+        return std::tie(one.mRunning, one.mLastSlot) < std::tie(other.mRunning, other.mLastSlot);
     }
 
     bool mayRun(const Share& share) const {
@@ -103,7 +103,7 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
         ++running;
         ++group.mRunning;
         ++share.mRunning;
-        share.mLastTurn = group.mLastTurn = ++turns;
+        share.mLastSlot = group.mLastSlot = ++slotsGiven;
     }
 
     void append(Waiter& waiter) {

@@ -107,7 +107,7 @@ class Scheduler::Group : public std::enable_shared_from_this<Group> {
     std::vector<Share*> mWaitingShares;  // has room for all of them
     size_t mShareCount = 0;
     size_t mRunning = 0;
-    uint64_t mLastTurn = 0;
+    uint64_t mLastSlot = 0;
 };
 
 // As the group.
@@ -150,7 +150,7 @@ class Scheduler::Share : public std::enable_shared_from_this<Share> {
     std::array<WaiterList, kPriorities> mWaiting;  // highest priority first
     size_t mWaitingCount = 0;
     size_t mRunning = 0;
-    uint64_t mLastTurn = 0;
+    uint64_t mLastSlot = 0;
 };
 
 class Scheduler::Slot {

@@ -278,11 +278,11 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
     kept.cache = usableCache(options.cache, *client, preparation->descriptors);
     // What is ignored does not wait with the rest.
     kept.hints = {};
-    auto work = [preparation, kept = std::move(kept), state = mState](const Status& turn) {
+    auto work = [preparation, kept = std::move(kept), state = mState](const Status& slot) {
         Result<std::shared_ptr<PreparedModel>> prepared =
-                turn.ok() ? compileModel(state, preparation->model, std::move(preparation->pools),
+                slot.ok() ? compileModel(state, preparation->model, std::move(preparation->pools),
                                          kept)
-                          : turn;
+                          : slot;
         if (prepared.ok() && kept.cache != nullptr) {
             keepModel(*state, *prepared, kept.cache, kept.deadline);
         }
@@ -351,9 +351,9 @@ Status Device::prepareFromCacheAsync(const PrepareOptions& options,
     loading->callback = std::move(callback);
     PrepareOptions kept = options;
     kept.hints = {};
-    auto work = [loading, kept = std::move(kept), state = mState](const Status& turn) {
+    auto work = [loading, kept = std::move(kept), state = mState](const Status& slot) {
         Result<std::shared_ptr<PreparedModel>> prepared =
-                turn.ok() ? loadKeptModel(state, loading->kept, kept) : turn;
+                slot.ok() ? loadKeptModel(state, loading->kept, kept) : slot;
         loading->admission.memory = {};
         loading->descriptors = {};
         loading->callback(prepared.status(), prepared.ok() ? std::move(*prepared) : nullptr);

@@ -79,10 +79,10 @@ Status PreparedModel::executeAsync(Request request, HalVersion version,
             std::move(callback), std::move(request), std::move(shapes), std::move(pools), options,
             std::move(admission).value(), std::move(*fences), PreparedModelState::Start(start)});
     launch->options.hints = {};
-    const auto work = [launch, self = shared_from_this()](const Status& turn) {
+    const auto work = [launch, self = shared_from_this()](const Status& slot) {
         ExecutionResult result;
-        result.status = turn;
-        if (turn.ok()) {
+        result.status = slot;
+        if (slot.ok()) {
             self->mState->serveResolved(launch->request, launch->shapes, launch->pools,
                                         launch->options, launch->start, result);
         }

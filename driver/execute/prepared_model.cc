@@ -62,9 +62,9 @@ void PreparedModel::execute(const Request& request, HalVersion version,
                             const ExecuteOptions& options, ExecutionResult& result) const {
     result.timing = {};
     result.timingFenced = {};
-    const Status turn = mState->serveInTurn(request, version, options, Clock::now(), result);
-    if (!turn.ok()) {
-        result.status = turn;
+    const Status slot = mState->serveInSlot(request, version, options, Clock::now(), result);
+    if (!slot.ok()) {
+        result.status = slot;
         result.outputShapes.clear();
     }
 }

@@ -84,7 +84,7 @@ struct PreparedModelState {
 
     // Waits for a slot and serves the request. A failure is why it never got one; `result` is then
     // as it was.
-    Status serveInTurn(const Request& request, HalVersion version, const ExecuteOptions& options,
+    Status serveInSlot(const Request& request, HalVersion version, const ExecuteOptions& options,
                        std::chrono::steady_clock::time_point start, ExecutionResult& result);
 
     // As serve(), for a request that is resolved and whose pools are in use already.

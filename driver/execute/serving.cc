@@ -121,7 +121,7 @@ void PreparedModelState::serve(const Request& request, HalVersion version,
     finish(std::move(reused), result);
 }
 
-Status PreparedModelState::serveInTurn(const Request& request, HalVersion version,
+Status PreparedModelState::serveInSlot(const Request& request, HalVersion version,
                                        const ExecuteOptions& options, Clock::time_point start,
                                        ExecutionResult& result) {
     noteIgnored(options.hints, "execute");
@@ -183,8 +183,8 @@ void PreparedModelState::run(const Request& request, const RequestShapes& shapes
     const TimeLimit limit = device->timeLimit(options.deadline);
     runOptions.deadline = limit.deadline();
     runOptions.cancelled = &client->ended();
-    const Precedence::Turn turn(client->precedence(), priority);
-    const ChargedWork work(device->processors, *client, &turn);
+    const Precedence::Running running(client->precedence(), priority);
+    const ChargedWork work(device->processors, *client, &running);
     runOptions.stop = work.condition();
     trace.leave();
     runOptions.trace = trace.sink();

@@ -110,11 +110,11 @@ Result<driver::Request> BurstObject::decodeRequest(const nn::Request& wire,
 Status BurstObject::execute(Call& call, std::string_view what, const nn::Request& wire,
                             std::span<const int64_t> tokens,
                             const Result<driver::ExecuteOptions>& options) {
-    const InUseGuard turn(mComputing);
+    const InUseGuard inUse(mComputing);
     Held held;
     const Result<driver::Request> request = decodeRequest(wire, tokens, held);
     HALYARD_RETURN_IF_ERROR(call.end());
-    for (const Status& status : {request.status(), options.status(), turn.status()}) {
+    for (const Status& status : {request.status(), options.status(), inUse.status()}) {
         if (!status.ok()) {
             return refuse(call, status, what);
         }

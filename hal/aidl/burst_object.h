@@ -51,7 +51,7 @@ class BurstObject : public AidlObject {
     const Reservation mHeld;  // of the object
     const Dialect mDialect;
     std::atomic<bool> mComputing = false;
-    driver::ExecutionResult mResult;  // of the turn
+    driver::ExecutionResult mResult;  // of the execution in progress
     std::mutex mMutex;
     std::map<int64_t, std::shared_ptr<const KeptMemory>> mKnown;  // by token; guarded by mMutex
 };

@@ -97,9 +97,9 @@ Status ExecutionObject::executeSynchronously(Call& call) {
     using Method = IExecution::ExecuteSynchronously;
     HALYARD_ASSIGN_OR_RETURN(const auto arguments, call.read<Method>());
     HALYARD_RETURN_IF_ERROR(call.end());
-    const InUseGuard turn(mComputing);
+    const InUseGuard inUse(mComputing);
     const Result<Deadline> deadline = decodeDeadline(arguments.deadlineNs);
-    for (const Status& status : {deadline.status(), turn.status()}) {
+    for (const Status& status : {deadline.status(), inUse.status()}) {
         if (!status.ok()) {
             return refuse(call, status, Method::kName);
         }
@@ -113,14 +113,14 @@ Status ExecutionObject::executeSynchronously(Call& call) {
 Status ExecutionObject::executeFenced(Call& call) {
     using Method = IExecution::ExecuteFenced;
     HALYARD_ASSIGN_OR_RETURN(const auto arguments, call.read<Method>());
-    const InUseGuard turn(mComputing);
+    const InUseGuard inUse(mComputing);
     const Result<Deadline> deadline = decodeDeadline(arguments.deadlineNs);
     driver::ExecuteOptions own = mOptions;
     own.deadline = deadline.ok() ? *deadline : Deadline();
     const Result<driver::ExecuteOptions> options =
             fencedOptions(own, arguments.waitFor, arguments.durationNs, call.caller);
     HALYARD_RETURN_IF_ERROR(call.end());
-    for (const Status& status : {deadline.status(), turn.status()}) {
+    for (const Status& status : {deadline.status(), inUse.status()}) {
         if (!status.ok()) {
             return refuse(call, status, Method::kName);
         }

@@ -42,7 +42,7 @@ class ExecutionObject : public AidlObject {
     std::vector<KeptMemory> mMemory;
     Reservation mHeld;  // of the object and of the request
     std::atomic<bool> mComputing = false;
-    driver::ExecutionResult mResult;  // of the turn
+    driver::ExecutionResult mResult;  // of the execution in progress
 };
 
 }  // namespace halyard::hal::aidl

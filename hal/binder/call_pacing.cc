@@ -9,7 +9,7 @@ namespace halyard::hal {
 
 using Clock = RecentUse::Clock;
 
-CallPacing::Turn::Turn(CallPacing& pacing, uint32_t uid)
+CallPacing::ServedCall::ServedCall(CallPacing& pacing, uint32_t uid)
     : mPacing(pacing), mUid(uid), mStart(timeOfThread()) {
     {
         const std::lock_guard lock(mPacing.mMutex);
@@ -22,7 +22,7 @@ CallPacing::Turn::Turn(CallPacing& pacing, uint32_t uid)
     }
 }
 
-CallPacing::Turn::~Turn() {
+CallPacing::ServedCall::~ServedCall() {
     mPacing.mUse.add(mUid, timeOfThread() - mStart, Clock::now());
     const std::lock_guard lock(mPacing.mMutex);
     const auto inside = mPacing.mInside.find(mUid);
@@ -31,7 +31,7 @@ CallPacing::Turn::~Turn() {
     }
 }
 
-void CallPacing::Turn::pause() {
+void CallPacing::ServedCall::pause() {
     if (const auto time = mPacing.beginPause(mUid)) {
         std::this_thread::sleep_for(*time);
         mPacing.endPause();

@@ -37,12 +37,12 @@ class CallPacing {
     CallPacing& operator=(const CallPacing&) = delete;
 
     // A call while it is served, on one thread.
-    class Turn {
+    class ServedCall {
       public:
-        Turn(CallPacing& pacing, uint32_t uid);
-        ~Turn();
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
+        ServedCall(CallPacing& pacing, uint32_t uid);
+        ~ServedCall();
+        ServedCall(const ServedCall&) = delete;
+        ServedCall& operator=(const ServedCall&) = delete;
 
         // Before the answer, once nothing of the call is held any more: waits where there is reason
         // to.

@@ -9,7 +9,7 @@
 #include "engine/base/log.h"
 #include "engine/base/long_work.h"
 #include "hal/binder/parcel_disposal.h"
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 
 namespace halyard::hal {
 namespace {
@@ -430,15 +430,15 @@ WireStatus BinderConnection::dispatch(const binder_transaction_data& data, const
 
 void BinderConnection::serve(BinderThread& thread, const binder_transaction_data& data) {
     if (mPacing == nullptr || thread.depth > 0) {
-        serveInTurn(thread, data, nullptr);
+        serveCall(thread, data, nullptr);
         return;
     }
-    CallPacing::Turn turn(*mPacing, data.sender_euid);
-    serveInTurn(thread, data, &turn);
+    CallPacing::ServedCall served(*mPacing, data.sender_euid);
+    serveCall(thread, data, &served);
 }
 
-void BinderConnection::serveInTurn(BinderThread& thread, const binder_transaction_data& data,
-                                   CallPacing::Turn* turn) {
+void BinderConnection::serveCall(BinderThread& thread, const binder_transaction_data& data,
+                                 CallPacing::ServedCall* served) {
     // Not with the reply: the call may take long, and the caller's next one may need the room.
     Received received = receive(
             data,
@@ -448,7 +448,7 @@ void BinderConnection::serveInTurn(BinderThread& thread, const binder_transactio
             },
             std::make_unique<ParcelDisposal>(mKernel, data, [&thread] { settle(thread); }));
     if (received.status.ok() && !received.parcel->closesAtOnce() &&
-        ClientLanes::here().isStuck(ParcelDisposal::ownerOf(data))) {
+        ClientWorkers::here().isStuck(ParcelDisposal::ownerOf(data))) {
         received.status = invalidArgument(
                 "descriptors from pid " + std::to_string(data.sender_pid) +
                 ", of which one that came before can't be closed until its owner lets it");
@@ -471,9 +471,9 @@ void BinderConnection::serveInTurn(BinderThread& thread, const binder_transactio
     if (thread.generation != generation) {
         log(LogLevel::WARNING, "binder: the kernel has forgotten a call before it was answered");
     } else if (!call.oneway()) {
-        if (turn != nullptr && !thread.hasReceived()) {
+        if (served != nullptr && !thread.hasReceived()) {
             settle(thread);
-            turn->pause();
+            served->pause();
         }
         sendReply(thread, data, status, call.reply());
     }

@@ -81,9 +81,9 @@ class BinderConnection final : public BinderProcess {
                         uint32_t flags, const ParcelWriter& arguments);
 
     void serve(BinderThread& thread, const binder_transaction_data& call);
-    // `turn` is of a call that is not inside another one; null: it is.
-    void serveInTurn(BinderThread& thread, const binder_transaction_data& call,
-                     CallPacing::Turn* turn);
+    // `served` is of a call that is not inside another one; null: it is.
+    void serveCall(BinderThread& thread, const binder_transaction_data& call,
+                   CallPacing::ServedCall* served);
     WireStatus dispatch(const binder_transaction_data& data, const Status& received,
                         IncomingCall& call);
     void sendReply(BinderThread& thread, const binder_transaction_data& call, WireStatus status,

@@ -19,7 +19,7 @@ ParcelDisposal::ParcelDisposal(std::shared_ptr<BinderKernel> kernel,
       mSettleFirst(std::move(settleFirst)) {}
 
 void ParcelDisposal::close(std::vector<FileDescriptor> descriptors) {
-    ClientLanes::here().close(mOwner, std::move(descriptors));
+    ClientWorkers::here().close(mOwner, std::move(descriptors));
 }
 
 void ParcelDisposal::freeBuffer(std::span<const int> inArrays) {
@@ -29,7 +29,7 @@ void ParcelDisposal::freeBuffer(std::span<const int> inArrays) {
     const Status freed = mKernel->freeBufferOnly(mAddress);
     if (freed.code() == StatusCode::UNSUPPORTED) {
         // The kernel closes them before the buffer is free again.
-        ClientLanes::here().run(
+        ClientWorkers::here().run(
                 mOwner, [kernel = mKernel, address = mAddress] { freeNow(*kernel, address); });
         return;
     }

@@ -14,7 +14,7 @@
 
 #include "hal/binder/kernel.h"
 #include "hal/binder/received_parcel.h"
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 
 namespace halyard::hal {
 
@@ -26,7 +26,7 @@ class ParcelDisposal final : public DescriptorDisposal {
     ParcelDisposal(std::shared_ptr<BinderKernel> kernel, const binder_transaction_data& data,
                    std::function<void()> settleFirst);
 
-    static ClientLanes::Owner ownerOf(const binder_transaction_data& data) {
+    static ClientWorkers::Owner ownerOf(const binder_transaction_data& data) {
         return {.pid = data.sender_pid, .uid = data.sender_euid};
     }
     // On the calling thread, whatever the kernel closes then. A failure is logged.
@@ -37,7 +37,7 @@ class ParcelDisposal final : public DescriptorDisposal {
 
   private:
     const std::shared_ptr<BinderKernel> mKernel;
-    const ClientLanes::Owner mOwner;
+    const ClientWorkers::Owner mOwner;
     const binder_uintptr_t mAddress;
     const std::function<void()> mSettleFirst;
 };

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 #include "hal/descriptors/descriptor_kind.h"
 
 namespace halyard::hal {
@@ -55,10 +55,10 @@ Result<std::shared_ptr<const driver::CompilationCache>> importCache(
     HALYARD_RETURN_IF_ERROR(import(modelFiles, "model", cache->modelFiles));
     HALYARD_RETURN_IF_ERROR(import(dataFiles, "data", cache->dataFiles));
     cache->token = token;
-    cache->access = [lane = ClientLanes::Owner{.pid = client.pid, .uid = client.uid}](
+    cache->access = [owner = ClientWorkers::Owner{.pid = client.pid, .uid = client.uid}](
                             std::function<void()> work) {
-        ClientLanes& lanes = ClientLanes::here();
-        return !lanes.isStuck(lane) && lanes.runAndWait(lane, std::move(work), kPatience);
+        ClientWorkers& workers = ClientWorkers::here();
+        return !workers.isStuck(owner) && workers.runAndWait(owner, std::move(work), kPatience);
     };
     return std::shared_ptr<const driver::CompilationCache>(std::move(cache));
 }

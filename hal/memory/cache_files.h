@@ -16,8 +16,8 @@
 namespace halyard::hal {
 
 // One descriptor for each file, which is duplicated. Reading and writing wait in the client's lane
-// (client_lanes.h), and not for long. INTERNAL where one of them is neither memory nor a file on a
-// disk: what else there is may never answer, and is no argument that would have to be mended.
+// (client_workers.h), and not for long. INTERNAL where one of them is neither memory nor a file on
+// a disk: what else there is may never answer, and is no argument that would have to be mended.
 // INVALID_ARGUMENT: more files than any device has.
 Result<std::shared_ptr<const driver::CompilationCache>> importCache(
         std::span<const int> modelFiles, std::span<const int> dataFiles,

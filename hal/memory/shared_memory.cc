@@ -17,7 +17,7 @@
 #include "driver/clients/client.h"
 #include "engine/base/checked_math.h"
 #include "engine/base/file_descriptor.h"
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 #include "hal/descriptors/descriptor_kind.h"
 #include "hal/memory/guarded_mapping.h"
 
@@ -34,7 +34,7 @@ Status systemError(const std::string& what) {
 
 // Whose a dma-buf's last descriptor is nobody knows, and who is waited for when it is closed. Each
 // account waits for its own.
-ClientLanes::Owner laneOf(const driver::Account* account) {
+ClientWorkers::Owner ownerOf(const driver::Account* account) {
     constexpr uint32_t kDmaBufs = 0xfffffffe;
     const auto number = reinterpret_cast<uintptr_t>(account);
     return {.pid = static_cast<int32_t>(number >> 4U), .uid = kDmaBufs};
@@ -43,18 +43,18 @@ ClientLanes::Owner laneOf(const driver::Account* account) {
 // A mapping, and what it takes of an account, which it gives back once it is gone.
 class ChargedMapping final : public driver::Mapping {
   public:
-    // `lane`: where it is unmapped if that may wait for somebody; null: it never does.
+    // `owner`: where it is unmapped if that may wait for somebody; null: it never does.
     ChargedMapping(Reservation place, Reservation addresses, Reservation pages,
-                   std::optional<ClientLanes::Owner> lane)
-        : mLane(lane) {
+                   std::optional<ClientWorkers::Owner> owner)
+        : mOwner(owner) {
         mHeld->place = std::move(place);
         mHeld->addresses = std::move(addresses);
         mHeld->pages = std::move(pages);
     }
     ~ChargedMapping() override {
-        if (mLane.has_value()) {
-            ClientLanes::here().run(
-                    *mLane,
+        if (mOwner.has_value()) {
+            ClientWorkers::here().run(
+                    *mOwner,
                     [held = std::shared_ptr<Held>(std::move(mHeld))]() mutable { held = nullptr; });
         }
     }
@@ -78,7 +78,7 @@ class ChargedMapping final : public driver::Mapping {
         std::optional<GuardedMapping> mapping;
     };
     std::unique_ptr<Held> mHeld = std::make_unique<Held>();
-    const std::optional<ClientLanes::Owner> mLane;
+    const std::optional<ClientWorkers::Owner> mOwner;
     bool mWritable = false;
 };
 
@@ -146,7 +146,7 @@ class ImportedMemory final : public driver::Memory {
         if (!closesAtOnce(mKind)) {
             std::vector<FileDescriptor> slow;
             slow.push_back(std::move(descriptor));
-            ClientLanes::here().close(mLane, std::move(slow));
+            ClientWorkers::here().close(mOwner, std::move(slow));
         }
     }
 
@@ -196,7 +196,7 @@ class ImportedMemory final : public driver::Memory {
         Reservation addresses;
         Reservation pages;
         if (account != nullptr) {
-            mLane = laneOf(account);
+            mOwner = ownerOf(account);
             HALYARD_ASSIGN_OR_RETURN(mappings, Reservation::create(account->mappings, 1));
             HALYARD_ASSIGN_OR_RETURN(addresses, Reservation::create(account->addressSpace,
                                                                     static_cast<size_t>(length)));
@@ -207,7 +207,7 @@ class ImportedMemory final : public driver::Memory {
         }
         auto mapping = std::make_shared<ChargedMapping>(
                 std::move(mappings), std::move(addresses), std::move(pages),
-                closesAtOnce(mKind) ? std::nullopt : std::optional(mLane));
+                closesAtOnce(mKind) ? std::nullopt : std::optional(mOwner));
         int protection = place.protection;
         auto attempt = [&] {
             return mmap(nullptr, static_cast<size_t>(length), protection, MAP_SHARED, mFd,
@@ -259,7 +259,7 @@ class ImportedMemory final : public driver::Memory {
     mutable bool mClosed = false;  // the one use has been
     mutable Whole mWhole;
     mutable driver::MemoryUse mOwn;  // of map()
-    mutable ClientLanes::Owner mLane = laneOf(nullptr);
+    mutable ClientWorkers::Owner mOwner = ownerOf(nullptr);
 };
 
 driver::SharedMemory import(std::string_view name, int fd, uint64_t size, Result<Place> place,

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/base/log.h"
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 #include "hal/descriptors/descriptor_kind.h"
 #include "hal/service/debug_output.h"
 
@@ -20,15 +20,15 @@ constexpr uint32_t kFirstAppUid = 10000;
 // As long as the writing may take, and a little longer.
 constexpr std::chrono::milliseconds kWritingTime{1500};
 
-ClientLanes::Owner ownerOf(const Caller& caller) {
+ClientWorkers::Owner ownerOf(const Caller& caller) {
     return {.pid = caller.pid, .uid = caller.euid};
 }
 
 // Closes it afterwards. What the text goes into may be held by its other users, so that both wait
 // for them; the caller waits for no longer than it may take.
-void write(ClientLanes::Owner owner, const std::shared_ptr<FileDescriptor>& output,
+void write(ClientWorkers::Owner owner, const std::shared_ptr<FileDescriptor>& output,
            std::string text) {
-    ClientLanes::here().runAndWait(
+    ClientWorkers::here().runAndWait(
             owner,
             [output, text = std::move(text)] {
                 writeDebugOutput(output->get(), text);
@@ -59,7 +59,7 @@ void DebugCall::answer(const std::function<Result<std::shared_ptr<driver::Client
     if (!written.ok()) {
         log(LogLevel::WARNING, "debug called by pid " + std::to_string(mCaller.pid) +
                                        " gets no text: " + std::string(written.message()));
-        ClientLanes::here().run(ownerOf(mCaller), [output = mOutput] { output->reset(); });
+        ClientWorkers::here().run(ownerOf(mCaller), [output = mOutput] { output->reset(); });
     }
 }
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "engine/base/file_descriptor.h"
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 #include "hal/descriptors/descriptor_kind.h"
 
 namespace halyard::hal {
 
 Result<driver::Fences> duplicateFences(std::span<const int> descriptors, const Caller& caller) {
-    const ClientLanes::Owner owner = {.pid = caller.pid, .uid = caller.euid};
+    const ClientWorkers::Owner owner = {.pid = caller.pid, .uid = caller.euid};
     driver::Fences fences;
     for (size_t i = 0; i < descriptors.size(); ++i) {
         Result<FileDescriptor> fence = duplicateFence(descriptors[i]);
@@ -24,7 +24,7 @@ Result<driver::Fences> duplicateFences(std::span<const int> descriptors, const C
             std::vector<FileDescriptor> closed;
             closed.push_back(std::move(*own));
             delete own;
-            ClientLanes::here().close(owner, std::move(closed));
+            ClientWorkers::here().close(owner, std::move(closed));
         });
     }
     return fences;

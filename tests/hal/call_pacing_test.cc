@@ -15,39 +15,39 @@ namespace {
 constexpr uint32_t kFlooding = 10'001;
 constexpr uint32_t kHonest = 10'002;
 
-using Turns = std::vector<std::unique_ptr<CallPacing::Turn>>;
+using ServedCalls = std::vector<std::unique_ptr<CallPacing::ServedCall>>;
 
 // Calls inside one another, which is as good here as side by side.
-void enter(CallPacing& pacing, uint32_t uid, size_t count, Turns& turns) {
+void enter(CallPacing& pacing, uint32_t uid, size_t count, ServedCalls& calls) {
     for (size_t i = 0; i < count; ++i) {
-        turns.push_back(std::make_unique<CallPacing::Turn>(pacing, uid));
+        calls.push_back(std::make_unique<CallPacing::ServedCall>(pacing, uid));
     }
 }
 
 // A call that takes just too much.
 void compute(CallPacing& pacing, uint32_t uid) {
-    const CallPacing::Turn turn(pacing, uid);
+    const CallPacing::ServedCall call(pacing, uid);
     const auto end = timeOfThread() + RecentUse::kMuch + std::chrono::milliseconds(20);
     while (timeOfThread() < end) {
     }
 }
 
-bool pauses(CallPacing::Turn& turn) {
+bool pauses(CallPacing::ServedCall& call) {
     const auto start = std::chrono::steady_clock::now();
-    turn.pause();
+    call.pause();
     return std::chrono::steady_clock::now() - start >= CallPacing::kPause;
 }
 
 TEST(CallPacing, KeepsAnswersFromAFloodWhileOthersCall) {
     CallPacing pacing(8, false, 0);
-    { const CallPacing::Turn other(pacing, kHonest); }
+    { const CallPacing::ServedCall other(pacing, kHonest); }
     compute(pacing, kFlooding);
-    Turns turns;
-    enter(pacing, kFlooding, CallPacing::kUnpaced, turns);
-    EXPECT_FALSE(pauses(*turns.back())) << "so few at once are no flood";
-    enter(pacing, kFlooding, 1, turns);
-    EXPECT_TRUE(pauses(*turns.back()));
-    CallPacing::Turn other(pacing, kHonest);
+    ServedCalls calls;
+    enter(pacing, kFlooding, CallPacing::kUnpaced, calls);
+    EXPECT_FALSE(pauses(*calls.back())) << "so few at once are no flood";
+    enter(pacing, kFlooding, 1, calls);
+    EXPECT_TRUE(pauses(*calls.back()));
+    CallPacing::ServedCall other(pacing, kHonest);
     EXPECT_FALSE(pauses(other));
     EXPECT_EQ(pacing.pausing(), 0U);
 }
@@ -55,23 +55,23 @@ TEST(CallPacing, KeepsAnswersFromAFloodWhileOthersCall) {
 TEST(CallPacing, HoldsNobodyUpWhoIsAlone) {
     CallPacing pacing(8, false, 0);
     compute(pacing, kFlooding);
-    Turns turns;
-    enter(pacing, kFlooding, 10, turns);
-    EXPECT_FALSE(pauses(*turns.back()));
+    ServedCalls calls;
+    enter(pacing, kFlooding, 10, calls);
+    EXPECT_FALSE(pauses(*calls.back()));
 }
 
 TEST(CallPacing, HoldsNoMoreThreadsThanItMay) {
     CallPacing pacing(1, false, 0);
-    { const CallPacing::Turn other(pacing, kHonest); }
+    { const CallPacing::ServedCall other(pacing, kHonest); }
     compute(pacing, kFlooding);
-    Turns turns;
-    enter(pacing, kFlooding, 10, turns);
-    std::thread first([&] { turns.front()->pause(); });
+    ServedCalls calls;
+    enter(pacing, kFlooding, 10, calls);
+    std::thread first([&] { calls.front()->pause(); });
     while (pacing.pausing() == 0) {
         std::this_thread::yield();
     }
     // While the first one waits, which it does for 50 ms and more.
-    turns.back()->pause();
+    calls.back()->pause();
     EXPECT_LE(pacing.pausing(), 1U);
     first.join();
 }
@@ -83,14 +83,14 @@ TEST(CallPacing, HasThreadsThatServeAFloodGiveWay) {
     std::thread([] {
         const int before = niceOfThread();
         CallPacing pacing(8, true, before);
-        { const CallPacing::Turn other(pacing, kHonest); }
+        { const CallPacing::ServedCall other(pacing, kHonest); }
         compute(pacing, kFlooding);
         {
-            const CallPacing::Turn turn(pacing, kFlooding);
+            const CallPacing::ServedCall call(pacing, kFlooding);
             EXPECT_EQ(niceOfThread(), kGivingWay);
         }
         EXPECT_EQ(niceOfThread(), before);
-        const CallPacing::Turn other(pacing, kHonest);
+        const CallPacing::ServedCall other(pacing, kHonest);
         EXPECT_EQ(niceOfThread(), before);
     }).join();
 }

@@ -24,7 +24,7 @@
 
 #include "driver/device/device_interface.h"
 #include "engine/base/log.h"
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 #include "hal/descriptors/descriptor_kind.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
@@ -383,7 +383,7 @@ TEST_P(CompilationCachingSecurity, AFileThatIsHeldKeepsNobodyWaiting) {
     save(addModel(), others);
     EXPECT_TRUE(mDevice->prepareFromCache(others.options()).ok());
     (*page)->arrive();
-    while (ClientLanes::here().pending() > 0) {
+    while (ClientWorkers::here().pending() > 0) {
         std::this_thread::yield();
     }
     EXPECT_TRUE(mFiles.model.bytes().empty());

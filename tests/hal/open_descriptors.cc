@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 #include "hal/descriptors/descriptor_kind.h"
 
 namespace halyard::hal::testing {
@@ -28,7 +28,7 @@ size_t count() {
 size_t openDescriptors() {
     // What an earlier test left to be closed on other threads is no news to this one. Where a
     // thread is stuck with it, it stays.
-    for (int i = 0; i < 200 && ClientLanes::here().pending() > 0; ++i) {
+    for (int i = 0; i < 200 && ClientWorkers::here().pending() > 0; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     // It keeps one for good from its first use on, whichever test that is in.

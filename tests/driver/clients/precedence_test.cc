@@ -25,7 +25,7 @@ constexpr Precedence::Limits kForEver = {.step = hours(1), .most = hours(1)};
 // Asks once, on a thread of its own.
 class Asking {
   public:
-    explicit Asking(const Precedence::Turn& turn)
+    explicit Asking(const Precedence::Running& turn)
         : mThread([&turn, answer = mAnswer] { answer.set(turn.holds()); }) {}
     ~Asking() { mThread.join(); }
     bool answer() const { return mAnswer.get(); }
@@ -46,11 +46,11 @@ bool comesToWait(const Precedence& precedence, size_t count) {
 
 TEST(Precedence, LowerOnesStandStillUntilTheHigherOneEnds) {
     Precedence precedence(kForEver);
-    std::optional<Precedence::Turn> high;
+    std::optional<Precedence::Running> high;
     high.emplace(precedence, Priority::HIGH);
-    std::optional<Precedence::Turn> medium;
+    std::optional<Precedence::Running> medium;
     medium.emplace(precedence, Priority::MEDIUM);
-    const Precedence::Turn low(precedence, Priority::LOW);
+    const Precedence::Running low(precedence, Priority::LOW);
     const Asking first(*medium);
     const Asking second(low);
     EXPECT_TRUE(comesToWait(precedence, 2));
@@ -65,32 +65,32 @@ TEST(Precedence, LowerOnesStandStillUntilTheHigherOneEnds) {
 
 TEST(Precedence, HighestAndEqualOnesGoOn) {
     Precedence precedence(kForEver);
-    const Precedence::Turn high(precedence, Priority::HIGH);
-    const Precedence::Turn other(precedence, Priority::HIGH);
-    const Precedence::Turn low(precedence, Priority::LOW);
+    const Precedence::Running high(precedence, Priority::HIGH);
+    const Precedence::Running other(precedence, Priority::HIGH);
+    const Precedence::Running low(precedence, Priority::LOW);
     EXPECT_FALSE(Asking(high).answer());
     EXPECT_FALSE(Asking(other).answer());
 }
 
 TEST(Precedence, TheOnlyOneGoesOnWhateverItsPriority) {
     Precedence precedence(kForEver);
-    const Precedence::Turn low(precedence, Priority::LOW);
-    { const Precedence::Turn high(precedence, Priority::HIGH); }
+    const Precedence::Running low(precedence, Priority::LOW);
+    { const Precedence::Running high(precedence, Priority::HIGH); }
     EXPECT_FALSE(Asking(low).answer());
 }
 
 TEST(Precedence, AsksAgainAfterAStep) {
     Precedence precedence({.step = milliseconds(1), .most = hours(1)});
-    const Precedence::Turn high(precedence, Priority::HIGH);
-    const Precedence::Turn low(precedence, Priority::LOW);
+    const Precedence::Running high(precedence, Priority::HIGH);
+    const Precedence::Running low(precedence, Priority::LOW);
     EXPECT_FALSE(Asking(low).answer());
     EXPECT_FALSE(Asking(low).answer());
 }
 
 TEST(Precedence, NobodyStandsStillForEver) {
     Precedence precedence({.step = hours(1), .most = milliseconds(1)});
-    const Precedence::Turn high(precedence, Priority::HIGH);
-    const Precedence::Turn low(precedence, Priority::LOW);
+    const Precedence::Running high(precedence, Priority::HIGH);
+    const Precedence::Running low(precedence, Priority::LOW);
     EXPECT_FALSE(Asking(low).answer());
     EXPECT_FALSE(Asking(low).answer()) << "nor a second time";
 }

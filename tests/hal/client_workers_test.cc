@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr ClientLanes::Limits kLimits = {.perUser = 2, .all = 3, .patience = milliseconds(50)};
+constexpr ClientWorkers::Limits kLimits = {.perUser = 2, .all = 3, .patience = milliseconds(50)};
 constexpr seconds kPatience{20};
 
 // What a client holds until it lets go.
@@ -50,29 +50,29 @@ class Hold {
     bool mReleased = false;
 };
 
-class Lanes : public ::testing::Test {
+class Workers : public ::testing::Test {
   protected:
-    ~Lanes() override {
+    ~Workers() override {
         hold->release();
         const auto end = std::chrono::steady_clock::now() + kPatience;
-        while (lanes.pending() > 0 && std::chrono::steady_clock::now() < end) {
+        while (workers.pending() > 0 && std::chrono::steady_clock::now() < end) {
         }
-        EXPECT_EQ(lanes.pending(), 0U);
+        EXPECT_EQ(workers.pending(), 0U);
     }
 
-    void wait(ClientLanes::Owner owner) {
-        lanes.run(owner, [held = hold] { held->await(); });
+    void wait(ClientWorkers::Owner owner) {
+        workers.run(owner, [held = hold] { held->await(); });
     }
-    bool runs(ClientLanes::Owner owner, milliseconds patience = kPatience) {
-        return lanes.runAndWait(
+    bool runs(ClientWorkers::Owner owner, milliseconds patience = kPatience) {
+        return workers.runAndWait(
                 owner, [] {}, patience);
     }
 
     std::shared_ptr<Hold> hold = std::make_shared<Hold>();
-    ClientLanes lanes{kLimits};
+    ClientWorkers workers{kLimits};
 };
 
-TEST_F(Lanes, ServeOthersWhileOneWaits) {
+TEST_F(Workers, ServeOthersWhileOneWaits) {
     wait({.pid = 1, .uid = 1});
     ASSERT_TRUE(hold->isAwaitedBy(1));
     for (int pid = 2; pid < 20; ++pid) {
@@ -81,10 +81,10 @@ TEST_F(Lanes, ServeOthersWhileOneWaits) {
     }
 }
 
-TEST_F(Lanes, DoOneThingOfAnOwnerAfterTheOther) {
+TEST_F(Workers, DoOneThingOfAnOwnerAfterTheOther) {
     std::vector<int> done;
     for (int i = 0; i < 100; ++i) {
-        lanes.run({.pid = 1, .uid = 1}, [&done, i] { done.push_back(i); });
+        workers.run({.pid = 1, .uid = 1}, [&done, i] { done.push_back(i); });
     }
     ASSERT_TRUE(runs({.pid = 1, .uid = 1}));
     ASSERT_EQ(done.size(), 100U);
@@ -93,20 +93,20 @@ TEST_F(Lanes, DoOneThingOfAnOwnerAfterTheOther) {
     }
 }
 
-TEST_F(Lanes, WhatIsStuckKeepsItsOwnerWaiting) {
-    const ClientLanes::Owner owner = {.pid = 1, .uid = 1};
-    EXPECT_FALSE(lanes.isStuck(owner));
+TEST_F(Workers, WhatIsStuckKeepsItsOwnerWaiting) {
+    const ClientWorkers::Owner owner = {.pid = 1, .uid = 1};
+    EXPECT_FALSE(workers.isStuck(owner));
     wait(owner);
     ASSERT_TRUE(hold->isAwaitedBy(1));
     EXPECT_FALSE(runs(owner, milliseconds(60)));
-    EXPECT_TRUE(lanes.isStuck(owner));
-    EXPECT_FALSE(lanes.isStuck({.pid = 2, .uid = 1}));
+    EXPECT_TRUE(workers.isStuck(owner));
+    EXPECT_FALSE(workers.isStuck({.pid = 2, .uid = 1}));
     hold->release();
     EXPECT_TRUE(runs(owner));
-    EXPECT_FALSE(lanes.isStuck(owner));
+    EXPECT_FALSE(workers.isStuck(owner));
 }
 
-TEST_F(Lanes, OneUserDoesNotTakeAllThreads) {
+TEST_F(Workers, OneUserDoesNotTakeAllThreads) {
     for (int pid = 0; pid < 10; ++pid) {
         wait({.pid = pid, .uid = 1});
     }
@@ -116,7 +116,7 @@ TEST_F(Lanes, OneUserDoesNotTakeAllThreads) {
     EXPECT_FALSE(runs({.pid = 101, .uid = 1}, milliseconds(20)));
 }
 
-TEST_F(Lanes, AllTogetherHaveALimit) {
+TEST_F(Workers, AllTogetherHaveALimit) {
     for (int pid = 0; pid < 10; ++pid) {
         wait({.pid = pid, .uid = static_cast<uint32_t>(pid)});
     }
@@ -125,11 +125,11 @@ TEST_F(Lanes, AllTogetherHaveALimit) {
     EXPECT_EQ(hold->waiting(), 3U);
 }
 
-TEST(LanesAtTheirEnd, DoNotWaitForWhatIsStuck) {
+TEST(WorkersAtTheirEnd, DoNotWaitForWhatIsStuck) {
     const auto hold = std::make_shared<Hold>();
     {
-        ClientLanes lanes(kLimits);
-        lanes.run({.pid = 1, .uid = 1}, [hold] { hold->await(); });
+        ClientWorkers workers(kLimits);
+        workers.run({.pid = 1, .uid = 1}, [hold] { hold->await(); });
         ASSERT_TRUE(hold->isAwaitedBy(1));
     }
     hold->release();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ClientLanes: threads for what may wait for a client, maybe for good: closing a descriptor of a
+// ClientWorkers: threads for what may wait for a client, maybe for good: closing a descriptor of a
 // file system of its own, or writing into a pipe that it holds. Such a wait can't be ended from
 // outside, not even by a signal; it ends with the client. So each client waits in a lane of its
 // own.
@@ -19,7 +19,7 @@
 namespace halyard::hal {
 
 // Thread-safe. Does not wait for its threads at its end: they may never come back.
-class ClientLanes {
+class ClientWorkers {
   public:
     struct Limits {
         size_t perUser = 4;  // threads that wait for clients of one uid
@@ -35,13 +35,13 @@ class ClientLanes {
         auto operator<=>(const Owner&) const = default;
     };
 
-    explicit ClientLanes(const Limits& limits);
-    ~ClientLanes();
-    ClientLanes(const ClientLanes&) = delete;
-    ClientLanes& operator=(const ClientLanes&) = delete;
+    explicit ClientWorkers(const Limits& limits);
+    ~ClientWorkers();
+    ClientWorkers(const ClientWorkers&) = delete;
+    ClientWorkers& operator=(const ClientWorkers&) = delete;
 
     // The lanes of this process, which never end.
-    static ClientLanes& here();
+    static ClientWorkers& here();
 
     // Does `work` on another thread, after what was given for the same owner before. Where no
     // thread is left, it waits until one is.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "hal/descriptors/client_lanes.h"
+#include "hal/descriptors/client_workers.h"
 
 #include <pthread.h>
 
@@ -26,45 +26,45 @@ constexpr size_t kStack = size_t{128} * 1024;
 
 }  // namespace
 
-struct ClientLanes::State {
+struct ClientWorkers::State {
     explicit State(const Limits& theLimits) : limits(theLimits) {}
 
     // Of one owner.
-    struct Lane {
+    struct Worker {
         std::deque<std::function<void()>> waiting;
         std::optional<Clock::time_point> begun;  // while something is being done
     };
-    using Lanes = std::map<Owner, Lane>;
+    using Workers = std::map<Owner, Worker>;
 
     const Limits limits;
     std::mutex mutex;
     std::condition_variable changed;
     bool ended = false;
-    Lanes lanes;  // those that have something
+    Workers workers;  // those that have something
     size_t threads = 0;
     size_t idle = 0;
 
     size_t busyOf(uint32_t uid) const {
-        return static_cast<size_t>(std::ranges::count_if(lanes, [uid](const auto& entry) {
+        return static_cast<size_t>(std::ranges::count_if(workers, [uid](const auto& entry) {
             return entry.first.uid == uid && entry.second.begun.has_value();
         }));
     }
 
-    bool mayBegin(const Lanes::value_type& entry) const {
+    bool mayBegin(const Workers::value_type& entry) const {
         return !entry.second.begun.has_value() && !entry.second.waiting.empty() &&
                busyOf(entry.first.uid) < limits.perUser;
     }
 
-    // A lane whose next work may be done now.
-    Lanes::iterator findWork() {
-        return std::ranges::find_if(lanes, [this](const auto& entry) { return mayBegin(entry); });
+    // A worker whose next work may be done now.
+    Workers::iterator findWork() {
+        return std::ranges::find_if(workers, [this](const auto& entry) { return mayBegin(entry); });
     }
 
     // Whether the threads that have nothing to do are too few for what may be done now: any of it
     // may be stuck, so that nothing can wait behind it.
     bool needsThread() const {
         const auto ready = static_cast<size_t>(std::ranges::count_if(
-                lanes, [this](const auto& entry) { return mayBegin(entry); }));
+                workers, [this](const auto& entry) { return mayBegin(entry); }));
         return ready > idle && threads < limits.all;
     }
 
@@ -79,49 +79,49 @@ struct ClientLanes::State {
         std::unique_lock lock(mutex);
         while (!ended) {
             const auto found = findWork();
-            if (found == lanes.end()) {
+            if (found == workers.end()) {
                 ++idle;
                 const std::cv_status woken = changed.wait_for(lock, kIdle);
                 --idle;
-                if (woken == std::cv_status::timeout && findWork() == lanes.end()) {
+                if (woken == std::cv_status::timeout && findWork() == workers.end()) {
                     break;
                 }
                 continue;
             }
-            Lane& lane = found->second;
-            std::function<void()> work = std::move(lane.waiting.front());
-            lane.waiting.pop_front();
-            lane.begun = Clock::now();
+            Worker& worker = found->second;
+            std::function<void()> work = std::move(worker.waiting.front());
+            worker.waiting.pop_front();
+            worker.begun = Clock::now();
             lock.unlock();
             work();
             work = nullptr;
             lock.lock();
-            lane.begun.reset();
-            if (lane.waiting.empty()) {
-                lanes.erase(found);
+            worker.begun.reset();
+            if (worker.waiting.empty()) {
+                workers.erase(found);
             }
         }
         --threads;
     }
 };
 
-ClientLanes::ClientLanes(const Limits& limits) : mState(std::make_shared<State>(limits)) {}
+ClientWorkers::ClientWorkers(const Limits& limits) : mState(std::make_shared<State>(limits)) {}
 
-ClientLanes::~ClientLanes() {
+ClientWorkers::~ClientWorkers() {
     const std::lock_guard lock(mState->mutex);
     mState->ended = true;
     mState->changed.notify_all();
 }
 
-ClientLanes& ClientLanes::here() {
+ClientWorkers& ClientWorkers::here() {
     // One for a process: what it waits for keeps its threads for good, whoever asked for them.
-    static auto* const lanes = new ClientLanes(Limits{});
-    return *lanes;
+    static auto* const workers = new ClientWorkers(Limits{});
+    return *workers;
 }
 
-void ClientLanes::run(Owner owner, std::function<void()> work) {
+void ClientWorkers::run(Owner owner, std::function<void()> work) {
     const std::lock_guard lock(mState->mutex);
-    mState->lanes[owner].waiting.push_back(std::move(work));
+    mState->workers[owner].waiting.push_back(std::move(work));
     mState->changed.notify_one();
     if (!mState->needsThread()) {
         return;
@@ -141,8 +141,8 @@ void ClientLanes::run(Owner owner, std::function<void()> work) {
     pthread_attr_destroy(&attributes);
 }
 
-bool ClientLanes::runAndWait(Owner owner, std::function<void()> work,
-                             std::chrono::milliseconds patience) {
+bool ClientWorkers::runAndWait(Owner owner, std::function<void()> work,
+                               std::chrono::milliseconds patience) {
     struct End {
         std::mutex mutex;
         std::condition_variable reached;
@@ -160,7 +160,7 @@ bool ClientLanes::runAndWait(Owner owner, std::function<void()> work,
     return end->reached.wait_for(lock, patience, [&] { return end->done; });
 }
 
-void ClientLanes::close(Owner owner, std::vector<FileDescriptor> descriptors) {
+void ClientWorkers::close(Owner owner, std::vector<FileDescriptor> descriptors) {
     if (!descriptors.empty()) {
         run(owner, [held = std::make_shared<std::vector<FileDescriptor>>(std::move(descriptors))] {
             held->clear();
@@ -168,18 +168,18 @@ void ClientLanes::close(Owner owner, std::vector<FileDescriptor> descriptors) {
     }
 }
 
-bool ClientLanes::isStuck(Owner owner) const {
+bool ClientWorkers::isStuck(Owner owner) const {
     const std::lock_guard lock(mState->mutex);
-    const auto found = mState->lanes.find(owner);
-    return found != mState->lanes.end() && found->second.begun.has_value() &&
+    const auto found = mState->workers.find(owner);
+    return found != mState->workers.end() && found->second.begun.has_value() &&
            Clock::now() - *found->second.begun > mState->limits.patience;
 }
 
-size_t ClientLanes::pending() const {
+size_t ClientWorkers::pending() const {
     const std::lock_guard lock(mState->mutex);
     size_t count = 0;
-    for (const auto& [owner, lane] : mState->lanes) {
-        count += lane.waiting.size() + (lane.begun.has_value() ? 1 : 0);
+    for (const auto& [owner, worker] : mState->workers) {
+        count += worker.waiting.size() + (worker.begun.has_value() ? 1 : 0);
     }
     return count;
 }
