@@ -24,14 +24,14 @@ struct Account {
     // Mapped pools: bytes of address space, and how many mappings.
     std::shared_ptr<Budget> addressSpace;
     std::shared_ptr<Budget> mappings;
-    // Bytes of mapped memory, of no disk, that the device may touch. A page that is missing comes
-    // into being with the first look at it, whoever looks, and stays for as long as it is mapped.
+    // Bytes of mapped memory, of no disk, that the device may touch. A missing page is
+    // made when the device or the client first touches it, and stays for as long as it is mapped.
     std::shared_ptr<Budget> sharedMemory;
     // Open descriptors that outlive the call they came with.
     std::shared_ptr<Budget> descriptors;
     // Prepared models, those that are being prepared among them.
     std::shared_ptr<Budget> models;
-    // Work that waits for its turn or runs, on threads of the device.
+    // Tasks that wait for a slot or run, on threads of the device.
     std::shared_ptr<Budget> tasks;
     // Bursts, each of which has a thread of its own.
     std::shared_ptr<Budget> bursts;
@@ -39,7 +39,7 @@ struct Account {
     std::shared_ptr<Budget> processes;
 };
 
-// So many users have their minimum of everything, whatever the others take.
+// So many users have their minimum of each resource, however much the others take.
 inline constexpr size_t kUsersWithMinimum = 16;
 
 // How a device's number of something is divided. The minimums of kUsersWithMinimum users are its

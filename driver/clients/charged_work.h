@@ -18,10 +18,10 @@ struct ProcessorUse {
     RecentUse byUid = {};
 };
 
-// What a device computes for a client, on the thread that makes this and ends it: it gives way
-// where it takes long, and at once where the client's user has lately taken much of the processors.
-// A stop condition for its checkpoints. Allocates nothing once it has been made for the user
-// before.
+// Work that a device does for a client, on the thread that makes and destroys this: its thread gets
+// a higher nice value where the work takes long, and at once where the client's user has lately
+// taken much of the processors. A stop condition for its checkpoints. Allocates nothing once it has
+// been made for the user before.
 class ChargedWork {
   public:
     // `processors` and the further condition outlive it.

@@ -45,7 +45,7 @@ Fate fateOf(uint32_t events, int fd) {
     if ((events & EPOLLIN) != 0) {
         return failed(fd) ? Fate::FAILED : Fate::HAPPENED;
     }
-    // Whoever would have written to it is gone, or it can't be waited for at all.
+    // Its writer is gone, or it can't be waited for at all.
     return events == 0 ? Fate::PENDING : Fate::FAILED;
 }
 static_assert(POLLIN == EPOLLIN);
@@ -70,8 +70,8 @@ int untilPoll(const Deadline& deadline) {
 }  // namespace
 
 // An epoll tells of each fence, so that what one of them takes does not depend on how many others
-// wait. Each is taken out of it before its descriptor is closed: the client, who has it as well,
-// would keep it there, under a number that is nobody's any more.
+// wait. A fence is taken out of the epoll before its descriptor is closed: the client has a
+// descriptor of the same file, which would keep the entry there under a number that is closed.
 struct FenceWatch::State : std::enable_shared_from_this<FenceWatch::State> {
     struct Waiter {
         const Share* share = nullptr;
@@ -103,7 +103,7 @@ struct FenceWatch::State : std::enable_shared_from_this<FenceWatch::State> {
     static constexpr Clock::time_point kAtOnce{};
 
     mutable std::mutex mutex;
-    // In no order. Whoever takes one out has its fences forgotten, and holds the lock.
+    // In no order. A waiter is taken out under the lock, and its fences are forgotten then.
     Waiters waiters;
     std::unordered_map<uint64_t, Watched> watched;  // by their numbers in the epoll
     std::unordered_map<const FileDescriptor*, uint64_t> numbers;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FenceWatch: work that may not begin before something else has happened, which descriptors tell:
-// sync_file, eventfd, pipes. It waits here, for all of its fences, and takes no thread and no slot
-// of a scheduler meanwhile: one thread waits for all.
+// FenceWatch: tasks that wait for fences (sync_file, eventfd, pipes) before they begin. A task
+// waits for all of its fences and takes no thread and no slot of a scheduler meanwhile: one thread
+// polls the fences of all tasks.
 
 #pragma once
 
@@ -51,8 +51,8 @@ class FenceWatch::Share {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // Waits for all of the fences; a null one never happens. Polling them waits for nobody: who
-    // lets in a client's descriptors makes sure of that. RESOURCE_EXHAUSTED, returned: the system
+    // Waits for all of the fences; a null one never happens. Polling a fence must not block, which
+    // the caller has checked of a client's descriptors. RESOURCE_EXHAUSTED, returned: the system
     // has no thread or descriptor for it; `then` has not been called and won't.
     Status await(Fences fences, const Deadline& deadline, Then then);
 

@@ -32,7 +32,7 @@ Precedence::Running::Running(Precedence& precedence, Priority priority)
 
 Precedence::Running::~Running() {
     if (--mPrecedence.mRunning[mRank] == 0 && mPrecedence.mWaiting.load() > 0) {
-        // Who has seen the number above, and does not wait yet, holds the lock.
+        // A thread that has read the number above, and does not wait yet, holds the lock.
         { const std::lock_guard lock(mPrecedence.mMutex); }
         mPrecedence.mChanged.notify_all();
     }

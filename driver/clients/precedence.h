@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Precedence: which of one user's executions go first while they run. One of a lower priority
-// stands still at its checkpoints as long as one of a higher priority runs. NNAPI lets priorities
-// count among the models of one app, and no further.
+// Precedence: an execution blocks at its checkpoints while a higher-priority execution of the same
+// uid runs. NNAPI lets priorities count among the models of one app, and no further.
 
 #pragma once
 
@@ -23,15 +22,14 @@ namespace halyard::driver {
 size_t rankOf(Priority priority);
 inline constexpr size_t kPriorities = 3;
 
-// Thread-safe. Outlives its turns.
+// Thread-safe. Outlives its executions (Running).
 class Precedence {
   public:
     struct Limits {
-        // How long an execution stands still before it asks again whether it has to end: that it
-        // has been cancelled, or that its deadline has passed.
+        // How long a blocked execution waits before it checks again for cancellation and its
+        // deadline.
         std::chrono::nanoseconds step;
-        // After how long, from its first standstill, an execution stands still no more: others
-        // may go first, but it comes to its end.
+        // How long after it blocked first an execution goes on regardless, so that it ends.
         std::chrono::nanoseconds most;
     };
 
@@ -40,7 +38,7 @@ class Precedence {
     Precedence() : Precedence({std::chrono::milliseconds(5), std::chrono::seconds(1)}) {}
     explicit Precedence(const Limits& limits) : mLimits(limits) {}
 
-    // Threads that stand still just now.
+    // Threads that are blocked.
     size_t waiting() const { return mWaiting.load(); }
 
   private:
@@ -53,9 +51,10 @@ class Precedence {
     std::condition_variable mChanged;
 };
 
-// One execution while it runs: a condition that never holds, but takes its time to say so. Made
-// once the execution has all that it needs to run, since others wait for its end. Never waits for
-// anything but time and other turns. What it asks of a thread that need not wait is to read a word.
+// One execution while it runs: a stop condition that never holds, but blocks in holds() while an
+// execution of higher priority runs. Made once the execution has all that it needs to run, since
+// others wait for its end. Waits for nothing but time and other executions. Where it need not wait,
+// holds() reads one word.
 class Precedence::Running final : public StopCondition {
   public:
     Running(Precedence& precedence, Priority priority);
@@ -68,7 +67,7 @@ class Precedence::Running final : public StopCondition {
   private:
     Precedence& mPrecedence;
     const size_t mRank;
-    // Of steady_clock: when it first stood still; 0: it has not.
+    // Of steady_clock: when it blocked first; 0: it has not.
     mutable std::atomic<int64_t> mSince = 0;
 };
 

@@ -27,8 +27,8 @@ thread_local const void* tSchedulerOfTask = nullptr;
 
 }  // namespace
 
-// Who waits for a slot: a task, on the heap, or a caller, on its own stack. Linked by what waits
-// itself, so that waiting allocates nothing.
+// A task (on the heap) or a caller (on its own stack) that waits for a slot. The list is intrusive,
+// so that waiting allocates nothing.
 struct Scheduler::Waiter {
     Waiter* previous = nullptr;
     Waiter* next = nullptr;
@@ -161,7 +161,7 @@ struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
         return nullptr;
     }
 
-    // Whose turn it is; null if nobody's.
+    // The next that gets a slot; null: none may.
     Waiter* next() const {
         Waiter* waiter = nullptr;
         const Group* best = nullptr;
@@ -400,7 +400,7 @@ std::optional<Scheduler::Slot> Scheduler::Share::tryEnter() {
         return Slot(nullptr);
     }
     const std::lock_guard lock(mQueue->mutex);
-    // Who waits already comes first.
+    // Waiters that are there already come first.
     if (mWaitingCount > 0 || !mQueue->mayRun(*this)) {
         return std::nullopt;
     }

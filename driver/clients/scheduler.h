@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scheduler: who may run, and when. Slots are shared by tasks that are posted, which run on the
-// scheduler's threads, and by callers that enter with a thread of their own. Each belongs to a
-// client's Share.
+// Scheduler: which tasks and callers may run, and when. Slots are shared by tasks that are posted,
+// which run on the scheduler's threads, and by callers that enter with a thread of their own. Each
+// belongs to a client's Share.
 //
-// A user of whom nothing runs gets a slot at once, so that nobody's long work keeps the others
-// waiting; so does, up to lower limits, a client that runs nothing though others of its user do.
-// Beyond that, a fixed number of slots is shared: a free one goes to the user who has the fewest
-// and then to the one whose last turn is longest ago; of one user's clients to the highest priority
-// that waits, within one priority to the client that has the fewest and then to the one whose last
-// turn is longest ago; and of one client to what came first. NNAPI lets priorities count among the
-// models of one user, so they help nobody to pass another user.
+// A user of whom nothing runs gets a slot at once, so that long work of one user does not delay the
+// others; so does, up to lower limits, a client that runs nothing while others of its user do.
+// Beyond that, a fixed number of slots is shared. A free slot goes to the user with the fewest
+// slots, then to the least recently served; among one user's clients to the highest priority that
+// waits, then to the client with the fewest slots, then to the least recently served; within one
+// client in order of arrival. NNAPI lets priorities count among the models of one user only, so
+// they never let one user pass another.
 
 #pragma once
 
@@ -38,14 +38,14 @@ class Scheduler {
         size_t shared = 1;      // >= 1
         size_t group = 0;       // of one user: where a client that runs nothing gets no more
         size_t newClients = 0;  // where such a client gets none, if others of its user run
-        size_t newGroups = 0;   // where nobody gets any
+        size_t newGroups = 0;   // where no user gets any
     };
     // Threads are started as they are needed, one for each task that runs.
     explicit Scheduler(const Limits& limits);
     // `slots` are shared; users have slots of their own up to `most`.
     explicit Scheduler(size_t slots, size_t most = 0)
         : Scheduler(Limits{.shared = slots, .newGroups = most}) {}
-    // Runs what is queued, then stops. Nobody waits in enter() any more; who has entered may stay.
+    // Runs what is queued, then stops. No thread is in enter(); slots that were given stay valid.
     ~Scheduler();
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
@@ -63,7 +63,7 @@ class Scheduler {
 
     // Tasks and callers that wait for a slot just now.
     size_t waiting() const;
-    // Whether somebody waits, and no shared slot is free.
+    // Whether a task or caller waits, and no shared slot is free.
     bool busy() const;
 
   private:
@@ -162,7 +162,7 @@ class Scheduler::Slot {
   private:
     friend class Share;
     explicit Slot(std::shared_ptr<Share> share) : mShare(std::move(share)) {}
-    std::shared_ptr<Share> mShare;  // null: somebody else gives it back
+    std::shared_ptr<Share> mShare;  // null: moved from, or the slot is a task's
 };
 
 }  // namespace halyard::driver

@@ -58,8 +58,8 @@ class Device {
     // That of the backend which is asked first.
     DeviceType type() const;
     const Capabilities& capabilities() const { return mCapabilities; }
-    // BUSY: all slots that clients share to prepare or to execute are taken, and somebody's work
-    // waits for one. Whoever asks learns no more of the others than that, and may be served all the
+    // BUSY: all slots that clients share to prepare or to execute are taken, and a task waits for
+    // one. It tells a client no more of the others than that, and the client may be served all the
     // same: users of whom nothing runs have slots of their own.
     DeviceStatus status() const;
     // Those of which operations and operands may stand in models.

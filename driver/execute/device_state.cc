@@ -15,7 +15,7 @@
 namespace halyard::driver {
 namespace {
 
-// Requests that run at the same time; each splits its work over the thread pool in turn.
+// Requests that run at the same time; each splits its work over the thread pool.
 constexpr size_t kExecutingSlots = 4;
 constexpr size_t kPreparingSlots = 2;
 

@@ -44,7 +44,7 @@ struct DeviceState {
     const std::vector<std::unique_ptr<const engine::Backend>> backends;
     const engine::BackendList backendList;  // the same, in the same order
     const PlacementPolicy placement;
-    const std::unique_ptr<const TraceMarker> marker;  // null: nobody asked
+    const std::unique_ptr<const TraceMarker> marker;  // null: not asked for
     const std::shared_ptr<const CacheKey> cacheKey;   // null: there is none
     const std::shared_ptr<ThreadPool> threads;
     const std::shared_ptr<IdleExecutions> idle;

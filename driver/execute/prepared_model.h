@@ -31,7 +31,7 @@ class PreparedModel final : public BindableModel,
   public:
     using Holdings = Client::Holdings;
 
-    // `client`: whom the model and its executions belong to, whoever asks for them; they end with
+    // `client`: owner of the model and of its executions, whichever process calls; they end with
     // it. `boundary`: the main subgraph's inputs and outputs, in the order of the program's.
     // `pools`: of the model, in use; the program may read constants there. `priority`: of its
     // executions, all of which share the slots of the device's scheduler.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a prepared model is made of, and how its requests are served: prepared_model.cc has the
-// model, launching.cc those requests that nobody's thread waits for, serving.cc all that happens on
-// a thread that has a slot.
+// model, launching.cc asynchronous requests, serving.cc all that happens on a thread that has a
+// slot.
 
 #pragma once
 

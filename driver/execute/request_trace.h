@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is told of one execution while it runs, to whoever asked:
+// RequestTrace: traces of one execution, for those that were asked for:
 //   --trace: what it did, and when, as the file execution-NNN.json, from 1 on, which
 //   ui.perfetto.dev and Chrome show (engine/plan/trace_file.h); numbered_dump.h says how many there
 //   are, and how long.
 //   --atrace: marks in the kernel's trace (driver/trace/trace_marker.h).
 //   a caller in this process, with a sink of its own.
-// Slices are named by NNAPI's contract (driver/trace/trace_contract.h). Where nobody asked, nothing
-// happens.
+// Slices are named by NNAPI's contract (driver/trace/trace_contract.h). Where none is
+// asked for, nothing happens.
 
 #pragma once
 
@@ -36,7 +36,7 @@ class RequestTrace : private engine::TraceSink {
     RequestTrace& operator=(const RequestTrace&) = delete;
     ~RequestTrace() override;
 
-    // For the run; null: nobody asked.
+    // For the run; null: none is asked for.
     engine::TraceSink* sink();
 
     // The execution enters a part of the driver's own; ends the one before.

@@ -59,7 +59,7 @@ struct CompilationCache {
     // As how many descriptors each file goes over HIDL, in whose handles there is room for any
     // number. One is right.
     uint32_t descriptorsPerFile = 1;
-    // Does work that reads or writes the files, which may wait for whoever else has them open,
+    // Does work that reads or writes the files, which may wait for others that have them open,
     // maybe for good: false where it has not ended in time. It may go on, and what it needs then
     // outlives the call. Null: the work is done on the caller's thread.
     std::function<bool(std::function<void()> work)> access;
@@ -96,7 +96,7 @@ struct ExecuteOptions {
     Fences waitFor = {};
     Duration durationAfterFences = {};
     ExtensionHints hints = {};
-    engine::TraceSink* trace = nullptr;  // told what each node took; null: nobody asks
+    engine::TraceSink* trace = nullptr;  // told what each node took; null: not asked for
 };
 
 }  // namespace halyard::driver

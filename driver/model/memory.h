@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory as the driver sees it, whatever it came from (ashmem, a mapped file, the heap), and uses
-// of it. A memory has no address: whoever wants bytes of it takes a MemoryUse, which maps them, has
-// them charged to a client, and ends by itself. There may be any number of uses at once, and none.
+// Memory as the driver sees it, of any origin (ashmem, a mapped file, the heap), and uses of it. A
+// memory has no address: a MemoryUse maps bytes of it, charges them to a client, and ends by
+// itself. There may be any number of uses at once, and none.
 //
 // Requests and models take their uses on the call that they come with, and let go of the memory
 // itself: so neither those that wait nor models hold descriptors, and nothing that a client does
-// not use takes address space. What stays and is used often is used as a whole once, by whoever
-// keeps it; further uses lie in that one then, and cost nothing.
+// not use takes address space. Memory that is kept and used often is used as a whole once, by its
+// keeper; further uses lie in that one then, and cost nothing.
 
 #pragma once
 
@@ -39,7 +39,7 @@ struct ByteRange {
     bool holds(uint64_t offset, uint64_t length) const;
 };
 
-// Memory that lies in this process's address space for as long as somebody holds it. Thread-safe.
+// Memory in this process's address space, mapped for as long as this lives. Thread-safe.
 class Mapping {
   public:
     virtual ~Mapping() = default;
@@ -90,7 +90,7 @@ class Memory {
     virtual size_t size() const = 0;
     // True if there is something behind the name (the handle is not null).
     virtual bool valid() const = 0;
-    // Maps bytes and charges what that takes to `account` (null: nobody's) until the end of the
+    // Maps bytes and charges what that takes to `account` (null: none) until the end of the
     // use. Where all of it is in use already, that use is shared: nothing is mapped, charged or
     // allocated then. Fails if the kernel or the account refuses, or if the object is shorter than
     // size(); there is no failure where nothing is used. A read-only mapping is no failure here;
@@ -107,7 +107,7 @@ class Memory {
     }
 };
 
-// Memory that is all there from the start, and that nobody can take away. Made shared, since its
+// Memory that is all there from the start and stays there. Made shared, since its
 // uses keep it.
 class ResidentMemory : public Memory,
                        public Mapping,

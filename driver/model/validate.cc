@@ -11,8 +11,8 @@
 namespace halyard::driver {
 namespace {
 
-// Every operand and operation of an extension is looked up among them, before its client's turn
-// has come.
+// Every operand and operation of an extension is looked up among them, before the client has a
+// slot.
 constexpr size_t kMostExtensions = 256;
 
 Status validateExtensions(const Model& model, HalVersion version) {

@@ -25,7 +25,7 @@ struct ModelBoundary {
 ModelBoundary boundaryOf(const Subgraph& subgraph);
 
 // The shape of each argument of a valid request: where the model leaves an extent open, what the
-// request says. Only outputs have extents that nobody knows yet. An argument without a value has
+// request says. Only outputs have extents that are not known yet. An argument without a value has
 // unknown rank. Reused from request to request.
 struct RequestShapes {
     std::vector<engine::Shape> inputs;

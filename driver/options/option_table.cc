@@ -21,7 +21,7 @@ namespace halyard::driver {
 namespace {
 
 constexpr size_t kMostThreads = 64;
-// Above every code of an NNAPI operation but the OEM one, which nobody can deny by name.
+// Above every code of an NNAPI operation but the OEM one, which has no name to be denied by.
 constexpr int32_t kOperationCodeLimit = 1000;
 
 // What an option fills, and how its value is read.

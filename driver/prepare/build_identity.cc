@@ -18,7 +18,7 @@ size_t padded(size_t size) {
     return (size + 3) & ~size_t{3};
 }
 
-// Among the notes of a segment. They are the linker's, in memory that nobody writes to.
+// Among the notes of a segment. They are the linker's, in memory that is never written to.
 std::span<const uint8_t> identityIn(std::span<const uint8_t> notes) {
     while (notes.size() >= sizeof(ElfW(Nhdr))) {
         ElfW(Nhdr) note = {};

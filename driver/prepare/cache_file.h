@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of a client's, which others may have open as well: whoever holds a file's lock, in the
-// middle of a write() that never ends, keeps all others waiting who change it.
+// Cache files of a client, which other processes may have open as well: one that holds a file's
+// lock, in the middle of a write() that never ends, blocks every other writer.
 
 #pragma once
 
@@ -20,8 +20,8 @@
 
 namespace halyard::driver {
 
-// Work on a cache's files, where the cache wants it done. It keeps what it needs: where it does not
-// end in time, it goes on without anybody who waits for it.
+// Work on a cache's files, on the thread that the cache gives it. It owns what it needs: where it
+// does not end in time, its caller stops waiting and it goes on.
 class FileWork : private StopCondition {
   public:
     // What run() says; INTERNAL where it has not ended in time.
@@ -37,7 +37,7 @@ class FileWork : private StopCondition {
     virtual Status run() = 0;
 
     const Client& client() const { return *mClient; }
-    // Stops the work at the deadline, when the client dies, and when nobody waits for it.
+    // Stops the work at the deadline, when the client dies, and when its caller waits no more.
     Checkpoint checkpoint() const { return Checkpoint(mDeadline, &mClient->ended()).unless(this); }
 
   private:

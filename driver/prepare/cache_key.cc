@@ -50,7 +50,7 @@ Status fillAtRandom(std::span<uint8_t> bytes) {
     return {};
 }
 
-// The whole key under a name of its own first, so that nobody ever finds a part of one.
+// The whole key under a name of its own first, so that a part of one is never found.
 Status make(int folder) {
     CacheKey::Bytes bytes = {};
     HALYARD_RETURN_IF_ERROR(fillAtRandom(bytes));

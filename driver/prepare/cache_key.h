@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The key that a device authenticates with what it keeps in its clients' files. Whoever has the
-// files has no key, and so can make none that the device believes.
+// CacheKey: the key by which a device authenticates what it keeps in its clients' files. A client
+// that has the files does not have the key, and so can't forge them.
 
 #pragma once
 
@@ -22,10 +22,10 @@ class CacheKey {
   public:
     using Bytes = std::array<uint8_t, 32>;
 
-    // The one in the folder, which is there; made of the kernel's random numbers where there is
-    // none yet. INVALID_ARGUMENT where others could have put it there or can read it: the folder,
-    // those above it and the file have to be this process's user's or root's, and nobody else's to
-    // change (engine/base/trusted_path.h), and the file nobody else's to read. INTERNAL where it
+    // The key in the folder, which exists; made of the kernel's random numbers where there is none
+    // yet. INVALID_ARGUMENT where others could have put it there or can read it: the folder, those
+    // above it and the file have to belong to this process's user or root, only these may change
+    // them (engine/base/trusted_path.h), and only these may read the file. INTERNAL where it
     // can't be read or made.
     static Result<std::shared_ptr<const CacheKey>> open(const std::string& folder);
 

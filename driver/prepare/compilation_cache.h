@@ -6,8 +6,9 @@
 //
 // The model file holds what the data file was and from where: the build of the driver, its
 // settings, its backends with the processor's features and the GPU's driver; and that it is itself
-// as it was written, and under which token. Anybody may write to the files at any time. So what is
-// read is copied first, checked then, and used as it was checked.
+// as it was written, and under which token. Any process that has
+// the files may write to them at any time. So they are copied first, then checked, and the checked
+// copy is used.
 //
 // The client itself may have made them. So the model file ends with an HMAC-SHA256 under a key that
 // the device alone has (cache_key.h), over the token and all before it. Without a key it is plain

@@ -42,7 +42,8 @@ class Parts {
           mCheckpoint(checkpoint),
           mSums((copy.size() + kPart - 1) / kPart) {}
 
-    // Reads and sums what nobody else does, until there is no more or somebody has failed.
+    // Reads and sums the parts that no other thread has taken, until none is left or one has
+    // failed.
     void work() {
         for (size_t part = mNext++; part < mSums.size() && !mFailed; part = mNext++) {
             const size_t at = part * kPart;

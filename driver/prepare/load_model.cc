@@ -22,7 +22,7 @@ constexpr size_t kHeapPerByte = 16;
 struct Source {
     std::shared_ptr<const void> owner;
     std::span<const uint8_t> bytes;
-    PoolUses pools;  // none: the bytes are as they were written, and nobody else can write to them
+    PoolUses pools;  // none: the bytes are as they were written, and private
     engine::SavedBytes trust = engine::SavedBytes::SHARED;
 };
 

@@ -27,8 +27,8 @@ struct DeviceState;
 Result<std::shared_ptr<PreparedModel>> loadModel(std::shared_ptr<DeviceState> state,
                                                  const Memory& file, const PrepareOptions& options);
 
-// Bytes that are known to be as they were written and that nobody else can write to, beginning at a
-// multiple of kSectionPage, and what keeps them and is charged for them.
+// Bytes that are as they were written and private to this process, from a multiple of kSectionPage
+// on; `owner` keeps them and is charged for them.
 struct PrivateBytes {
     std::shared_ptr<const void> owner;
     std::span<const uint8_t> bytes;

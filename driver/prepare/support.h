@@ -32,9 +32,9 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
 // One flag per operation of the main subgraph. `pools`: as far as they can be mapped. All are
 // supported where the whole prepares, which is looked at once. Where it does not, those are
 // supported that prepare alone and together: of operations that contradict each other the later one
-// is to blame. None is supported where the whole does not prepare and no operation is to blame. Of
-// part of the operations nobody can say beforehand how much memory they take together, so that
-// preparing them may still exhaust it.
+// is to blame. None is supported where the whole does not prepare and no operation is to blame. The
+// memory that a part of the operations takes together is not known beforehand, so that preparing
+// them may still exhaust it.
 //
 // What the client can make expensive is bounded: operations with graphs inside are no longer looked
 // at alone once those graphs have more nodes than a model may have (engine::kMaxNestedNodes) twice

@@ -16,7 +16,7 @@ namespace halyard::driver {
 
 enum class TracePhase : uint8_t {
     COMPILATION,         // PC: preparing a model
-    EXECUTION,           // PE: a request, from its turn on
+    EXECUTION,           // PE: a request, once it has a slot
     INPUTS_AND_OUTPUTS,  // PIO, in an execution: binding memory
     TRANSFORMATION,      // PTR, in an execution: bringing data where it is computed on
     COMPUTATION,         // PCO, in an execution: an operation

@@ -42,7 +42,7 @@ Result<std::unique_ptr<TraceMarker>> TraceMarker::open(const std::string& path) 
     if (!file.valid() || ::fstat(file.get(), &about) != 0 || ::fstatfs(file.get(), &system) != 0) {
         return invalidArgument("--atrace: can't open " + path + ": " + std::strerror(errno));
     }
-    // Whoever reads from a pipe could keep the driver waiting, or end it by going away.
+    // The reader of a pipe could block the driver, or end it by going away (SIGPIPE).
     if (!S_ISREG(about.st_mode)) {
         return invalidArgument("--atrace: " + path +
                                " is neither tracefs's trace_marker nor an ordinary file");

@@ -17,8 +17,8 @@
 
 namespace halyard::driver {
 
-// Thread-safe. What can't be written is left out: a trace never keeps anybody waiting, nor fails
-// what it tells of.
+// Thread-safe. What can't be written is left out: a trace never blocks, nor fails what it
+// tells of.
 class TraceMarker {
   public:
     // What an ordinary file gets at most; the kernel's trace is a ring.
@@ -47,7 +47,7 @@ class TraceMarker {
     mutable std::atomic<int> mRunning = 0;
 };
 
-// A slice of the thread that makes it, for as long as it lives. Null: nobody asked.
+// A slice of the thread that makes it, for as long as it lives. Null: no mark.
 class MarkedSlice {
   public:
     MarkedSlice(const TraceMarker* marker, std::string_view name) : mMarker(marker) {
