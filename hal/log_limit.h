@@ -16,8 +16,8 @@
 namespace halyard::hal {
 
 // Warnings and errors have a bucket of tokens each: every line takes one, and they come back with
-// time. The other levels are not limited: lines of INFO don't come from what clients do, and
-// whoever asks for VERBOSE wants them all. Thread-safe; allocates nothing.
+// time. The other levels are not limited: clients can't cause lines of INFO, and VERBOSE is
+// asked for. Thread-safe; allocates nothing.
 class LogLimit {
   public:
     using Clock = std::chrono::steady_clock;

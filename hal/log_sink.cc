@@ -100,7 +100,7 @@ void logToStderrAndLogd(LogLevel level, std::string_view line) {
         }
     }
     if (limit.admits(level, now)) {
-        // Refusals quote what clients sent, of any length; nobody reads more of it than this.
+        // Refusals quote what clients sent, of any length; the rest is cut off.
         writeLine(level, level < LogLevel::WARNING ? line : line.substr(0, kMaxLine));
     }
 }

@@ -181,7 +181,7 @@ constexpr Row kAllowed[] = {
         {__NR_rt_sigprocmask, "threads; SIGPIPE in debug(); abort()"},
         {__NR_rt_sigaction, "SIGBUS in clients' pools; SIGPIPE; abort()"},
         {__NR_rt_sigreturn, "SIGBUS in clients' pools"},
-        {__NR_tgkill, "abort(); a SIGBUS that is nobody's", kOwnProcess},
+        {__NR_tgkill, "abort(); a SIGBUS outside clients' pools", kOwnProcess},
 
         {__NR_getrandom, "RANDOM_MULTINOMIAL; the allocator's secret"},
 

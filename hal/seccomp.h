@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The system calls that the service makes, and a filter in the kernel for all others: whoever takes
-// over the service through a client's data can do with the kernel only what the service does
-// anyway. The list is in seccomp.cc, with a word why for each. A backend that loads a vendor's
-// library is likely to need more, and says what (engine::ProcessNeeds).
+// The system calls that the service makes, and a seccomp filter for all others: an attacker that
+// takes over the service through a client's data can make only the system calls that the service
+// makes anyway. The list is in seccomp.cc, with a word why for each. A backend that loads a
+// vendor's library is likely to need more, and says what (engine::ProcessNeeds).
 //
 // There are two filters. The first one lets the service start; the second one, of before the first
 // client can call, takes what only starting needs: opening files and sockets above all.

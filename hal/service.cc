@@ -113,7 +113,7 @@ Status serve(const ServiceOptions& options, Backends backendsInUse,
     HALYARD_RETURN_IF_ERROR(
             openEndpoints(endpoints, choice, {.device = device, .processes = processes}, kThreads));
 
-    // Nobody calls before the service is registered, and nothing is opened from here on.
+    // No client calls before the service is registered, and nothing is opened from here on.
     const bool dumps = !options.driver.dumpDirectory.empty() ||
                        !options.driver.graphDumpDirectory.empty() ||
                        !options.driver.traceDirectory.empty();
@@ -161,7 +161,7 @@ int run(int argc, char** argv) {
     if (options->verbose) {
         setLogThreshold(LogLevel::VERBOSE);
     }
-    // Whoever reads the log may go away; the service stays.
+    // The reader of the log may go away; the service stays.
     signal(SIGPIPE, SIG_IGN);
     raiseDescriptorLimit();
     // Looking devices up by their names takes system calls that nothing does afterwards, as does

@@ -98,8 +98,8 @@ bool isGpuAcc(const std::string& item) {
     return choice.ok() && choice->name == "GpuAcc";
 }
 
-// A vendor's library makes system calls that nobody here knows. Who names GpuAcc is told before the
-// first of them ends the service.
+// A vendor's library makes system calls that are not known here. A user that names GpuAcc is told
+// so before the first of them ends the service.
 Status checkFilter(const ServiceOptions& options) {
     if (options.seccomp != SeccompMode::ENFORCE ||
         std::ranges::none_of(options.driver.backends, isGpuAcc)) {

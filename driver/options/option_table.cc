@@ -112,8 +112,8 @@ constexpr std::array kRows = {
             "Shared libraries there (*.so) are backends, too, for -c to name; an absolute path. "
             "Their code runs in the driver's process."},
         Row{"cache-key-dir", 0, "DIR", Text{&Options::cacheKeyDirectory},
-            "A folder of the driver's own, of which nobody else may write to or read what lies in "
-            "it: for a key, made at the first start, by which it knows again what it has kept in "
+            "A folder of the driver's own, in which no other user may read or write: for a key, "
+            "made at the first start, by which it knows again what it has kept in "
             "clients' compilation caches. Without one, programs for the GPU are not kept there."},
         Row{"max-partitions", 0, "N", Number{&Options::maxPartitions, kMostPartitionNodes},
             "Of a model; where there are more, the smallest fall to the next backend. 0, the "

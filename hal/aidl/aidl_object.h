@@ -93,8 +93,8 @@ class AidlObject : public LocalObject {
 
     // What a dump with these arguments writes. Called for callers that are no apps.
     virtual std::string debugText(std::span<const std::string> options) const;
-    // Whose calls a dump counts among, as it may hold its thread for as long as its caller is slow
-    // to read. Null, as here, where nobody counts them. A failure: it gets no text.
+    // The client whose calls a dump is counted among, as it may hold its thread for as long as its
+    // caller is slow to read. Null, as here: it is not counted. A failure: it gets no text.
     virtual Result<std::shared_ptr<driver::Client>> debuggedBy(const Caller& caller) const;
 
   private:

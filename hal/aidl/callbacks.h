@@ -17,9 +17,9 @@ namespace halyard::hal::aidl {
 // Calls IPreparedModelCallback::notify of `callback` with an IPreparedModel for the model. The
 // process is not kept alive.
 //
-// The method is no oneway one, but it is called as if it were: a client that takes its time over it
-// then holds nobody else, and nothing is expected of its answer. Whoever serves a method need not
-// know: the kernel alone sees to it that no reply goes back.
+// The method is synchronous, but it is called as a oneway one: a client that takes its time over it
+// then delays no other, and no answer is expected. The callee can't tell: the kernel alone keeps
+// replies to oneway calls from going back.
 driver::PrepareCallback preparedModelCallback(std::weak_ptr<BinderProcess> process,
                                               std::shared_ptr<RemoteObject> callback,
                                               const Dialect& dialect);

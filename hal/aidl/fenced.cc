@@ -65,7 +65,7 @@ Result<nn::FencedExecutionResult> executeFenced(const driver::PreparedModel& mod
                                                 const Dialect& dialect) {
     HALYARD_RETURN_IF_ERROR(options.status());
     HALYARD_RETURN_IF_ERROR(model.validateFenced(request, dialect.version));
-    // Nobody computes what could not be told of.
+    // Charged first: a result that can't be answered is not computed.
     HALYARD_ASSIGN_OR_RETURN(Reservation held,
                              Reservation::create(model.client()->account().memory, kOverhead));
     const driver::ExecutionResult result = model.executeFenced(request, dialect.version, *options);

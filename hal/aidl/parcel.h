@@ -19,8 +19,8 @@
 
 namespace halyard::hal::aidl {
 
-// A descriptor that belongs to somebody else: when it is written, to the sender; when it was read,
-// to the parcel, which closes it (what is kept is duplicated). -1: none.
+// A descriptor that is owned elsewhere: when it is written, by the sender; when it was read, by the
+// parcel, which closes it (what is kept is duplicated). -1: none.
 struct BorrowedDescriptor {
     int fd = -1;
 };
@@ -96,9 +96,9 @@ class AidlReader {
     Result<std::vector<uint8_t>> readBytes();
     // A number of elements that take four bytes each at least, and so can be there.
     Result<size_t> readCount();
-    // Room for an element of an array. What a struct takes is far more than the least that it can
-    // travel as, without its fields; no sender makes use of that, but to have the receiver run
-    // short of memory before anybody is charged for it.
+    // Room for an element of an array. A struct in memory is far larger than the least that it can
+    // travel as, without its fields; only a hostile sender makes use of that, so that the receiver
+    // runs short of memory before a client is charged for it.
     Status takeRoom(size_t bytes);
     // Whether a value stands here that may be absent.
     Result<bool> readPresence();

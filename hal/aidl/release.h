@@ -26,7 +26,7 @@ class Release {
     // What stands behind an object.
     uint32_t stabilityWord(Stability level) const;
     // The code of a method of android.os.IServiceManager, which Android 14 has as `code`; nothing
-    // where the release does not have it, or nobody has needed it yet.
+    // where the release does not have it, or no caller has needed it yet.
     std::optional<uint32_t> managerCode(uint32_t code) const;
     // The other way round.
     std::optional<uint32_t> managerMethod(uint32_t releaseCode) const;

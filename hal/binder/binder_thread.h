@@ -43,7 +43,7 @@ class BinderThread {
 
     // How many calls this thread is making or serving, one inside the other.
     size_t depth = 0;
-    // Whether the driver may give it anybody's calls.
+    // Whether the driver may give it calls from outside.
     bool serves = false;
     // How often this thread has had to begin anew with the driver, which then forgets all calls
     // that it is making or serving.

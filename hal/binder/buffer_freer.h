@@ -25,7 +25,8 @@ namespace halyard::hal {
 class BufferFreer {
   public:
     // The kernel outlives it. Null where that can't be done: before Linux 4.20, which closes them
-    // in the table of whoever opened the device, and where there is no such thread to be had.
+    // in the table of the process that opened the device, and where there is no such thread to be
+    // had.
     static std::unique_ptr<BufferFreer> start(BinderKernel& kernel);
     ~BufferFreer();
     BufferFreer(const BufferFreer&) = delete;

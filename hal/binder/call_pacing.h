@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CallPacing: what serving takes of the processors, by the callers' users, and what becomes of who
-// takes much of it while others call as well: its calls are served by threads that give way, and
-// where many of its are inside at once, most of their answers come later. So a flood waits, instead
-// of filling the processors and the kernel's queue in front of everyone.
+// CallPacing: counts the processor time that serving calls takes, by uid. A uid that takes much of
+// it while others call as well is served by threads with a higher nice value, and where many of its
+// calls are served at once, most of their answers are delayed. So a flood waits, instead of filling
+// the processors and the kernel's queue in front of all others.
 
 #pragma once
 
@@ -22,15 +22,15 @@ namespace halyard::hal {
 // Thread-safe.
 class CallPacing {
   public:
-    // So many calls of one user at once are never held up; who calls from no more threads than
-    // that, however often, is no flood.
+    // So many calls of one user at once are never delayed: a caller with no more threads than that
+    // is no flood, however often it calls.
     static constexpr size_t kUnpaced = 4;
     // For an answer to a call of a user that takes just too much, and at most.
     static constexpr std::chrono::milliseconds kPause{50};
     static constexpr std::chrono::milliseconds kLongestPause{500};
 
     // `mostPausing`: threads at once. `mayGiveWay`: as threadsMayGiveWay(); `nice`: that of threads
-    // that serve nobody.
+    // that serve no call.
     CallPacing(size_t mostPausing, bool mayGiveWay, int nice)
         : mMostPausing(mostPausing), mMayGiveWay(mayGiveWay), mNice(nice) {}
     CallPacing(const CallPacing&) = delete;

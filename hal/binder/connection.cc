@@ -17,8 +17,8 @@ namespace {
 // A status_t that only arrives; the others are in WireStatus.
 constexpr int32_t kDeadObject = -32;
 
-// Calls within calls on one thread. Each level takes a call of ours to somebody who calls back, so
-// honest users stay far below; the limit keeps a dishonest one off the end of the stack.
+// Calls within calls on one thread. Each level takes a call of ours to a process that calls back,
+// so honest ones stay far below; the limit keeps a hostile one from overflowing the stack.
 constexpr size_t kMaxDepth = 32;
 
 // So often in a row the driver may fail a thread before it ends.
@@ -61,7 +61,7 @@ binder_transaction_data_sg outgoing(const ParcelWriter& parcel, uint32_t flags) 
     return out;
 }
 
-// Hands over what the thread owes the kernel, before it turns to anything else.
+// Hands over what the thread owes the kernel, before it does anything else.
 void settle(BinderThread& thread) {
     if (Status told = thread.flush(); !told.ok()) {
         log(LogLevel::WARNING, told.withContext("settling with the kernel").toString());
@@ -140,7 +140,7 @@ Status BinderConnection::startThreads(size_t threads, size_t maxSpawned) {
 
 void BinderConnection::stop() {
     mThreads.stop();
-    // Objects and links may refer to this connection; nobody calls them any more.
+    // Objects and links may refer to this connection; they are no longer called.
     mObjects->local.clear();
     mObjects->remote->clearLinks();
 }
@@ -226,7 +226,7 @@ void BinderConnection::execute(BinderThread& thread, const Return& item) {
             }
             return;
         case BR_REPLY:
-            log(LogLevel::WARNING, "binder: a reply that nobody waits for");
+            log(LogLevel::WARNING, "binder: a reply to no call");
             receiveReply(item.as<binder_transaction_data>()).parcel->release();
             return;
         default:

@@ -30,7 +30,7 @@ class IncomingCall {
     // What it gives out lives until endArguments(): what is kept is copied, and descriptors are
     // duplicated or, where the reader allows it, taken.
     ParcelReader& arguments() { return mArguments.reader(); }
-    // Closes the descriptors that nobody took and gives back the receive buffer, and with it all
+    // Closes the descriptors that were not taken and gives back the receive buffer, and with it all
     // that this thread owes the kernel, before it returns. Only that of a oneway call stays until
     // the call has been served: by it the kernel tells when the object's next one may follow.
     // INVALID_ARGUMENT if something was left to read; then the call has no reply. Otherwise where

@@ -40,7 +40,7 @@ class BinderKernel {
     // again; a failure where it is not taken then either.
     Status write(std::span<const uint8_t> commands);
     // Gives back a received buffer without closing the descriptors of its arrays, which are the
-    // caller's from then on. UNSUPPORTED: the kernel closes them whoever gives it back.
+    // caller's from then on. UNSUPPORTED: the kernel closes them in any case.
     virtual Status freeBufferOnly(uint64_t address) = 0;
     // How many threads the kernel may ask for by BR_SPAWN_LOOPER.
     virtual Status setMaxThreads(uint32_t threads) = 0;
@@ -49,8 +49,8 @@ class BinderKernel {
     // Makes the waiting writeRead() of every thread return; a thread that isn't waiting returns
     // from its next one. Asynchronous.
     virtual void wakeThreads() = 0;
-    // The calling thread won't come back, or only as a new one: what it was in the midst of is
-    // over. Its callers are told that it is dead, and what it called is answered to nobody.
+    // The calling thread won't come back, or only as a new one: its calls in progress are over. Its
+    // callers are told that it is dead, and replies to its own calls are dropped.
     virtual void exitThread() = 0;
     // Whether the range lies in the receive buffer, as everything delivered does.
     virtual bool inReceiveBuffer(uint64_t address, uint64_t size) const = 0;

@@ -34,8 +34,8 @@ enum class WireStatus : int32_t {
 
 // What the kernel is told of an object when it hears of it first. Wires differ in what they say.
 struct ObjectFlags {
-    // Whether calls may bring descriptors. Where not, the kernel refuses those that do, and nobody
-    // has to close what a caller sent: that may take as long as the caller likes.
+    // Whether calls may bring descriptors. Where not, the kernel refuses those that do, and no
+    // descriptor of a caller has to be closed, which may block for as long as the caller likes.
     bool takesDescriptors = true;
     // Whether a caller's priority of real time goes with its calls. Kernels other than Android's
     // ignore it.
@@ -80,17 +80,17 @@ class RemoteObject {
     virtual ~RemoteObject() = default;
     virtual uint32_t handle() const = 0;
     // Calls `onDeath` once, on a binder thread, when the owner dies. The id serves unlinkToDeath.
-    // UNAVAILABLE if it is dead already. Handle 0 is whoever is the context manager at that moment,
-    // and if nobody is, nothing is heard of it: make sure afterwards that it answers.
+    // UNAVAILABLE if it is dead already. Handle 0 is the context manager of that moment; if there
+    // is none, its death is never reported: make sure afterwards that it answers.
     virtual Result<uint64_t> linkToDeath(std::function<void()> onDeath) = 0;
     virtual void unlinkToDeath(uint64_t id) = 0;
     // The same for longer than the handle is held: with a weak reference only, so that the object
     // may go while its owner is watched. An object that its owner keeps for our sake alone could
-    // keep something of ours in turn, for ever.
+    // keep an object of ours for ever.
     virtual Result<std::unique_ptr<OwnerWatch>> watchOwner(std::function<void()> onDeath) = 0;
 };
 
-// Null, ours, or somebody else's.
+// Null, an object of this process, or a remote one.
 using ObjectRef =
         std::variant<std::monostate, std::shared_ptr<LocalObject>, std::shared_ptr<RemoteObject>>;
 

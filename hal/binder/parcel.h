@@ -130,7 +130,7 @@ class ParcelReader {
     // The same one, which stays the parcel's.
     Result<int> borrowDescriptor();
     Result<ObjectRef> readObject();
-    // Plain data and objects that nobody wants, which must not be cut through.
+    // Skips plain data and whole objects.
     Status skip(size_t size);
 
     size_t position() const { return mPosition; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ParcelDisposal: what is left of a received parcel whose descriptors its sender might keep waiting
-// goes in the sender's lane.
+// ParcelDisposal: closes the descriptors of a received parcel on the sender's worker
+// (client_workers.h), where closing them may block on the sender.
 
 #pragma once
 

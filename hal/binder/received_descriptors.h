@@ -2,8 +2,8 @@
 //
 // The file descriptors that came with a parcel. The kernel puts them into this process before the
 // parcel is seen, and treats the two kinds differently: those of an array (BINDER_TYPE_FDA) it
-// closes itself when the parcel's buffer is freed, so nobody else may; those of single objects
-// (BINDER_TYPE_FD) it leaves to the receiver for good.
+// closes itself when the parcel's buffer is freed, so the receiver must not; those of single
+// objects (BINDER_TYPE_FD) it leaves to the receiver for good.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace halyard::hal {
 
-// Owns the descriptors of single objects, read or not, until somebody takes them.
+// Owns the descriptors of single objects, read or not, until they are taken.
 class ReceivedDescriptors {
   public:
     // As many as a native_handle may hold. What a sender can put into a parcel beyond that serves
@@ -35,8 +35,8 @@ class ReceivedDescriptors {
     Result<FileDescriptor> take(uint64_t offset);
     // The same one, which stays here.
     Result<int> borrow(uint64_t offset) const;
-    // Closes those that nobody took, but those whose closing might wait for their sender: these
-    // become the caller's.
+    // Closes those that were not taken, except those whose closing might block on their sender:
+    // these become the caller's.
     std::vector<FileDescriptor> closeAll();
 
     // Of arrays, all, whether read or not.

@@ -18,8 +18,8 @@
 
 namespace halyard::hal {
 
-// Lets go of a parcel's descriptors whose closing may wait for their sender, where that keeps
-// nobody else.
+// Closes a parcel's descriptors whose closing may block on their sender, where that blocks no other
+// client.
 class DescriptorDisposal {
   public:
     virtual ~DescriptorDisposal() = default;
@@ -41,8 +41,8 @@ class ReceivedParcel {
     ReceivedParcel(const ReceivedParcel&) = delete;
     ReceivedParcel& operator=(const ReceivedParcel&) = delete;
 
-    // No call has more callbacks or models among its arguments. Each costs the kernel and whoever
-    // receives it more than it costs the sender.
+    // No call has more callbacks or models among its arguments. Each costs the kernel and the
+    // receiver more than it costs the sender.
     static constexpr size_t kMostObjects = 64;
 
     // Whether it may be read at all: INVALID_ARGUMENT if it carries too many descriptors or
@@ -51,8 +51,8 @@ class ReceivedParcel {
     // Whether letting go of it here would never wait for its sender.
     bool closesAtOnce() const;
     ParcelReader& reader() { return mReader; }
-    // There is nothing to read afterwards. Closes the descriptors that nobody took, and keeps the
-    // buffer.
+    // There is nothing to read afterwards. Closes the descriptors that were not taken, and keeps
+    // the buffer.
     void endReading();
     // The same, and frees the buffer.
     void release();

@@ -33,7 +33,7 @@ class RemoteObjects : public std::enable_shared_from_this<RemoteObjects> {
     // none if the handle has been let go in the meantime.
     std::vector<std::function<void()>> died(uint64_t cookie);
 
-    // Nobody is told of deaths any more.
+    // No link is told of deaths any more.
     void clearLinks();
 
   private:
@@ -58,8 +58,8 @@ class RemoteObjects : public std::enable_shared_from_this<RemoteObjects> {
     void unwatch(uint32_t handle, uint64_t id);
     // Asks no more for the death, in `commands`.
     void forgetDeath(uint32_t handle, const Entry& entry, CommandBuffer& commands);
-    // Calls to handle 0 go to whoever is the context manager; but a reference to it is to the one
-    // that was it when it was taken, and has to go before the next one's can be taken.
+    // Calls to handle 0 go to the current context manager; but a reference to it is to the one of
+    // the moment when it was taken, and has to go before the next one's can be taken.
     Status forgetDeadManager(Remote& object, Entry& entry);
     void unlink(const Remote& object, uint64_t id);
     void letGo(const Remote& object);

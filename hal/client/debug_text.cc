@@ -16,7 +16,7 @@
 namespace halyard::hal {
 namespace {
 
-// Until nobody has the other end any more, or nothing has come for a while.
+// Until the other end is closed, or nothing has come for a while.
 std::string readToEnd(int fd) {
     constexpr int kPatienceMilliseconds = 10000;
     std::string text;

@@ -35,7 +35,7 @@ class Liveness {
         return mDied;
     }
 
-    // Nothing if it has died already: then nobody is told.
+    // 0 if it has died already: then `onDeath` is not called.
     uint64_t listen(std::function<void()> onDeath) {
         const std::lock_guard lock(mMutex);
         if (!mDied) {
@@ -56,7 +56,7 @@ class Liveness {
     std::map<uint64_t, std::function<void()>> mListeners;
 };
 
-// Thread-safe. Lives until it has been told, whoever lets go of it.
+// Thread-safe. Keeps itself alive until it has been told.
 template <typename T>
 class Pending : public std::enable_shared_from_this<Pending<T>> {
   public:

@@ -114,7 +114,7 @@ ClientWorkers::~ClientWorkers() {
 }
 
 ClientWorkers& ClientWorkers::here() {
-    // One for a process: what it waits for keeps its threads for good, whoever asked for them.
+    // One for a process: blocked threads stay for good, whichever device they were started for.
     static auto* const workers = new ClientWorkers(Limits{});
     return *workers;
 }

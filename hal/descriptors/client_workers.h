@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ClientWorkers: threads for what may wait for a client, maybe for good: closing a descriptor of a
-// file system of its own, or writing into a pipe that it holds. Such a wait can't be ended from
-// outside, not even by a signal; it ends with the client. So each client waits in a lane of its
-// own.
+// ClientWorkers: a worker per client, for work that may block on the client, maybe for good:
+// closing a descriptor of a file system of its own, or writing into a pipe that it holds. Such a
+// wait can't be ended from outside, not even by a signal; it ends with the client. So a client
+// blocks only its own worker.
 
 #pragma once
 
@@ -24,10 +24,10 @@ class ClientWorkers {
     struct Limits {
         size_t perUser = 4;  // threads that wait for clients of one uid
         size_t all = 16;
-        // What takes longer is stuck.
+        // Work that takes longer is stuck.
         std::chrono::milliseconds patience{500};
     };
-    // Whom it is done for.
+    // The client that work is done for.
     struct Owner {
         int32_t pid = 0;
         uint32_t uid = 0;
@@ -40,7 +40,7 @@ class ClientWorkers {
     ClientWorkers(const ClientWorkers&) = delete;
     ClientWorkers& operator=(const ClientWorkers&) = delete;
 
-    // The lanes of this process, which never end.
+    // The workers of this process, which never end.
     static ClientWorkers& here();
 
     // Does `work` on another thread, after what was given for the same owner before. Where no

@@ -349,7 +349,7 @@ bool closesAtOnce(DescriptorKind kind) {
         case DescriptorKind::FILE:
         case DescriptorKind::HUGE_PAGES:
             return true;
-        // Somebody's epoll can watch a dma-buf, and its last close() waits for the epoll.
+        // Another process's epoll can watch a dma-buf, and its last close() waits for the epoll.
         case DescriptorKind::DMA_BUF:
         case DescriptorKind::FENCE:
         case DescriptorKind::OTHER:

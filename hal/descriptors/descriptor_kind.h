@@ -33,10 +33,10 @@ enum class DescriptorKind : uint8_t {
 
 // Of an open descriptor.
 DescriptorKind kindOf(int fd);
-// Whether closing it, or unmapping it, never waits for anybody.
+// Whether closing it, or unmapping it, never blocks on another process.
 bool closesAtOnce(DescriptorKind kind);
 bool closesAtOnce(int fd);
-// A duplicate of a fence, which polling never keeps waiting. INVALID_ARGUMENT for anything else,
+// A duplicate of a fence, which can be polled without blocking. INVALID_ARGUMENT for anything else,
 // and for a fence that has failed already.
 Result<FileDescriptor> duplicateFence(int fd);
 // Whether `end` bytes of it, more than none, can be touched through a mapping. INVALID_ARGUMENT if

@@ -136,7 +136,8 @@ class BurstObject::Burst {
                 result.status = asked;
             }
             if (!asked.ok() || result.status.code() == StatusCode::INTERNAL) {
-                // What is not executed takes no turn of a scheduler, and comes no faster than this.
+                // A request that is not executed takes no slot of a scheduler: this limits their
+                // rate.
                 std::this_thread::sleep_for(kBetweenFailures);
             }
             if (!result.status.ok()) {
@@ -303,7 +304,7 @@ Result<std::shared_ptr<BurstObject>> BurstObject::start(
     auto burst = std::make_shared<Burst>(std::move(process), std::move(model), std::move(callback),
                                          std::move(requests), std::move(results), std::move(place),
                                          std::move(memory));
-    // Nobody waits for it: a client that never answers keeps it until it dies.
+    // Detached: a client that never answers keeps the thread until it dies.
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -54,8 +54,8 @@ inline driver::DataLocation decodeLocation(const nn::v1_0::DataLocation& wire) {
             .padding = 0};
 }
 
-// Numbers that 32 bits can't hold become the largest, which no pool reaches: what HIDL can't say is
-// refused by whoever gets it.
+// Numbers that 32 bits can't hold become the largest, which no pool reaches: so the receiver
+// refuses what HIDL can't say.
 inline nn::v1_0::DataLocation encodeLocation(const driver::DataLocation& location) {
     constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
     nn::v1_0::DataLocation wire;

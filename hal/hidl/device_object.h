@@ -43,10 +43,10 @@ class DeviceObject : public HidlObject {
     Status getNumberOfCacheFilesNeeded(Call& call);
     Status allocate(Call& call);
 
-    // What a call that prepares a model asks of the driver: what it answers is the call's status.
+    // A call that prepares a model, as the driver is asked for it; returns the call's status.
     using Preparation =
             std::function<Status(std::shared_ptr<driver::Client>, driver::PrepareCallback)>;
-    // Reads the callback, prepares for whoever calls, and replies.
+    // Reads the callback, prepares for the caller's client, and replies.
     Status prepareFor(Call& call, std::string_view method, const Preparation& prepare);
     Result<std::vector<bool>> supportedBy(const driver::Model& model, const Call& call) const;
 

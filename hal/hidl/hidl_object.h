@@ -63,8 +63,9 @@ class HidlObject : public LocalObject {
     // What IBase::debug writes for these options. Called for callers that are no apps.
     virtual std::string debugText(std::span<const std::string> options) const;
 
-    // Whose calls a call of IBase::debug counts among, as it may hold its thread for as long as its
-    // caller is slow to read. Null, as here, where nobody counts them. A failure: it gets no text.
+    // The client whose calls a call of IBase::debug is counted among, as it may hold its thread for
+    // as long as its caller is slow to read. Null, as here: it is not counted. A failure: it gets
+    // no text.
     virtual Result<std::shared_ptr<driver::Client>> debuggedBy(const Caller& caller) const;
 
   private:

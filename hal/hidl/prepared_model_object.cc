@@ -241,7 +241,7 @@ Status PreparedModelObject::executeFenced(Call& call) {
     if (result.status.ok()) {
         result.status = fences.status();
     }
-    // Nobody computes what could not be told of.
+    // Charged first: a result that can't be answered is not computed.
     Result<Reservation> held = Reservation();
     if (result.status.ok()) {
         held = Reservation::create(mModel->client()->account().memory, kFencedOverhead);

@@ -29,7 +29,7 @@ class PreparedModelObject : public HidlObject {
     Status serve(uint32_t code, Call& call) override;
     // The model's report: memory and where each operation runs, as text.
     std::string debugText(std::span<const std::string> options) const override;
-    // As with executions: the one that the model belongs to, whoever calls.
+    // As with executions: the model's client, whichever process calls.
     Result<std::shared_ptr<driver::Client>> debuggedBy(const Caller& caller) const override;
 
   private:

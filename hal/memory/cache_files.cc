@@ -16,8 +16,8 @@
 namespace halyard::hal {
 namespace {
 
-// How long whoever prepares a model waits for a client's files. A disk that is busy takes a while;
-// one that is stuck holds no more than what the client itself may have running.
+// How long preparing a model waits for a client's files. A busy disk takes a while; a stuck one
+// holds no more than the client's own share of what runs.
 constexpr std::chrono::seconds kPatience{2};
 
 // Of each kind, of any device.

@@ -15,10 +15,10 @@
 
 namespace halyard::hal {
 
-// One descriptor for each file, which is duplicated. Reading and writing wait in the client's lane
-// (client_workers.h), and not for long. INTERNAL where one of them is neither memory nor a file on
-// a disk: what else there is may never answer, and is no argument that would have to be mended.
-// INVALID_ARGUMENT: more files than any device has.
+// One descriptor for each file, which is duplicated. Reading and writing run on the client's worker
+// (client_workers.h), and are not waited for long. INTERNAL where one of them is neither memory nor
+// a file on a disk: what else there is may never answer, and is no argument that would have to be
+// mended. INVALID_ARGUMENT: more files than any device has.
 Result<std::shared_ptr<const driver::CompilationCache>> importCache(
         std::span<const int> modelFiles, std::span<const int> dataFiles,
         const std::array<uint8_t, 32>& token, driver::ProcessId client);

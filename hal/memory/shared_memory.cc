@@ -32,8 +32,8 @@ Status systemError(const std::string& what) {
     return internalError(what + ": " + std::strerror(errno));
 }
 
-// Whose a dma-buf's last descriptor is nobody knows, and who is waited for when it is closed. Each
-// account waits for its own.
+// The process that closing a dma-buf's last descriptor blocks on is not known. So each account has
+// one worker for all of its own.
 ClientWorkers::Owner ownerOf(const driver::Account* account) {
     constexpr uint32_t kDmaBufs = 0xfffffffe;
     const auto number = reinterpret_cast<uintptr_t>(account);
@@ -43,7 +43,7 @@ ClientWorkers::Owner ownerOf(const driver::Account* account) {
 // A mapping, and what it takes of an account, which it gives back once it is gone.
 class ChargedMapping final : public driver::Mapping {
   public:
-    // `owner`: where it is unmapped if that may wait for somebody; null: it never does.
+    // `owner`: on whose worker it is unmapped, where that may block; null: it never does.
     ChargedMapping(Reservation place, Reservation addresses, Reservation pages,
                    std::optional<ClientWorkers::Owner> owner)
         : mOwner(owner) {

@@ -26,7 +26,7 @@ enum class Uses : uint8_t {
 
 struct ImportOptions {
     Uses uses = Uses::ONE;
-    // What a descriptor that is kept for many uses is charged to; null: nobody.
+    // The account that a descriptor kept for many uses is charged to; null: none.
     const driver::Account* account = nullptr;
 };
 
@@ -52,7 +52,7 @@ driver::SharedMemory unmappableMemory(std::string name, uint64_t size, bool vali
 struct ExportedMemory {
     driver::SharedMemory memory;
     NativeHandle handle;                                         // borrows the descriptor
-    std::shared_ptr<const FileDescriptor> descriptor = nullptr;  // null: somebody else's
+    std::shared_ptr<const FileDescriptor> descriptor = nullptr;  // null: owned elsewhere
 };
 Result<ExportedMemory> createSharedMemory(size_t size);
 

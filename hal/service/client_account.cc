@@ -20,8 +20,8 @@ std::function<void()> ending(const std::shared_ptr<driver::Client>& client) {
     };
 }
 
-// What watches, or that there is nobody left to watch. Without means to watch, the account goes on,
-// until an object of its owner's comes that can be.
+// Keeps the watch, or ends the account where the owner is dead already. Where the owner can't be
+// watched, the account goes on until one of its objects comes that can be.
 void keep(const std::shared_ptr<driver::Client>& client,
           Result<std::unique_ptr<OwnerWatch>> watch) {
     if (watch.ok()) {

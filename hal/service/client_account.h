@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver's account of whoever calls.
+// The driver's account of a call's caller.
 
 #pragma once
 
@@ -20,7 +20,7 @@ Result<std::shared_ptr<driver::Client>> accountOf(const driver::Device& device,
 
 // Where nothing else tells of the client's death yet, ends the account when the owner of `object`
 // dies. That is the client itself: a callback of its own comes with all that outlives a call. A
-// client that hands in somebody else's harms only itself, and what it has asked for ends at the
+// client that hands in another process's harms only itself, and what it has asked for ends at the
 // latest with the longest running time. The object itself is not kept: a client's callback may keep
 // the model that the account is open for.
 void endWithOwner(const std::shared_ptr<driver::Client>& client,

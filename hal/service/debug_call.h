@@ -24,9 +24,9 @@ class DebugCall {
     // `received`: the descriptor that came with the call, of which a duplicate is kept; -1: none.
     DebugCall(const Caller& caller, int received);
 
-    // Writes what `text` gives, and closes the duplicate. Waits for whoever reads it, but not for
+    // Writes what `text` gives, and closes the duplicate. Waits for its reader, but not for
     // long. The call counts among those of `client`, as it may hold its thread for as long as it
-    // waits; where that gives null nobody counts it, and where it fails there is no text. Does
+    // waits; where that gives null it is not counted, and where it fails there is no text. Does
     // nothing where no pipe or socket came. To be called when the arguments have been ended.
     void answer(const std::function<Result<std::shared_ptr<driver::Client>>()>& client,
                 const std::function<std::string()>& text);

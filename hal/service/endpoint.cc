@@ -42,7 +42,7 @@ Status openEndpoints(Endpoints& endpoints, EndpointChoice choice, const Served& 
         if (choice == EndpointChoice::ALL) {
             return status;
         }
-        log(LogLevel::INFO, "nobody is served there: " + status.toString());
+        log(LogLevel::INFO, "not served there: " + status.toString());
         failure = status;
         next = endpoints.erase(next);
     }

@@ -35,16 +35,16 @@ struct EndpointThreads {
 // Not thread-safe.
 class Endpoint {
   public:
-    // Nobody is served any more.
+    // Serves no more.
     virtual ~Endpoint() = default;
     // For people: the wire and the name.
     virtual std::string name() const = 0;
-    // Opens the wire and serves whoever knows of it. Opens what files it needs. Once.
+    // Opens the wire and serves those that know of it. Opens what files it needs. Once.
     virtual Status open(const Served& served, const EndpointThreads& threads) = 0;
     // Whether the device's manifest has the name on this wire. UNAVAILABLE: as announce().
     virtual Result<bool> isDeclared(std::chrono::milliseconds patience) = 0;
-    // Makes the device known on the wire, for as long as the endpoint lives. UNAVAILABLE: nobody is
-    // there to be told, and it may be tried again.
+    // Makes the device known on the wire, for as long as the endpoint lives. UNAVAILABLE: there is
+    // no manager to be told, and it may be tried again.
     virtual Status announce(std::chrono::milliseconds patience) = 0;
 };
 

@@ -93,7 +93,7 @@ struct ProcessWatch::State {
     }
 };
 
-// Closing the descriptor takes it out of the epoll: nobody else has it.
+// Closing the descriptor takes it out of the epoll: there is no other of its file.
 class ProcessWatch::Watch final : public OwnerWatch {
   public:
     Watch(std::weak_ptr<State> state, uint64_t id) : mState(std::move(state)), mId(id) {}

@@ -79,8 +79,8 @@ Status Registration::watch() {
     HALYARD_RETURN_IF_ERROR(mProcess->contextManager()
                                     ->linkToDeath([state = mState] { state->set(&State::lost); })
                                     .status());
-    // A manager that knows the service now, after the link, had it before: the link is to it, and
-    // not to one that came in between, or to nobody.
+    // A manager that knows the service now, after the link, had it before: so the link is to it,
+    // and not to one that came in between, nor to none.
     HALYARD_ASSIGN_OR_RETURN(const ObjectRef known, mName->known());
     if (isNull(known)) {
         return Status(StatusCode::UNAVAILABLE, "it does not know " + mName->name());
