@@ -34,7 +34,7 @@ struct ServiceOptions {
 // INVALID_ARGUMENT names the option and what it takes, or the two that exclude each other.
 Result<ServiceOptions> parseServiceOptions(int argc, char** argv);
 
-// What --help prints.
+// The text of --help.
 std::string serviceHelp();
 
 }  // namespace halyard::hal

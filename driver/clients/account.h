@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Account: what can run short, and how it is divided: of what a device has, each user may take a
-// part, and each process of a user a part of that. On Android every app is a user of its own.
+// Account: budgets of the resources that can run short, and how they are divided: each user may
+// take a part of the device's, and each process of a user a part of that. On Android every app is a
+// user of its own.
 
 #pragma once
 
@@ -14,7 +15,7 @@
 
 namespace halyard::driver {
 
-// What can run short, of a device, of a user's part or of a process's. Thread-safe.
+// The budgets of a device, of a user's part of it, or of a process's. Thread-safe.
 struct Account {
     // Bytes of constants that are copied, of graphs, of arenas, of requests that wait.
     std::shared_ptr<Budget> memory;

@@ -20,9 +20,9 @@ namespace halyard::driver {
 class CallGate {
   public:
     using Limits = CallLimits;
-    // What the clients of one user have of it.
+    // The calls of one user's clients.
     class Group;
-    // What one client has of it.
+    // The calls of one client.
     class Share;
     // The right to hold a thread, for as long as it lives. Movable.
     class Permit;

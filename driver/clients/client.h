@@ -42,7 +42,7 @@ struct ProcessId {
 // All processes of one user. Thread-safe; lives as long as an account of one of them.
 class User {
   public:
-    // What the user's own parts of the schedulers and of the gate stand for.
+    // The user's groups in the schedulers and in the call gate.
     struct Shares {
         std::shared_ptr<Scheduler::Group> preparing;
         std::shared_ptr<Scheduler::Group> executing;
@@ -78,14 +78,14 @@ class Client {
         std::shared_ptr<CallGate::Share> calls;
     };
 
-    // What work that is asked for takes of the account until it has ended: it is charged while it
-    // waits as while it runs.
+    // Charged to the account for work from when it is asked for until it has ended, while it waits
+    // as while it runs.
     struct Admission {
         Reservation task;
         Reservation memory;
     };
 
-    // What a prepared model takes of the account, beyond what its program does.
+    // Charged to the account for a prepared model, beyond what its program charges.
     struct Holdings {
         Reservation place;  // among the client's models
         Reservation memory;
@@ -145,7 +145,7 @@ class Client {
 // The accounts that are open. Thread-safe.
 class Clients {
   public:
-    // What clients have shares of; it outlives this.
+    // Clients have shares of these, which outlive this.
     struct Shared {
         Scheduler& preparing;
         Scheduler& executing;

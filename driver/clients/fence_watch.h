@@ -20,11 +20,11 @@ namespace halyard::driver {
 // Thread-safe.
 class FenceWatch {
   public:
-    // What one client has of it.
+    // The waiting tasks of one client.
     class Share;
 
     FenceWatch();
-    // What waits is told so.
+    // Tasks that wait are told that it has ended.
     ~FenceWatch();
     FenceWatch(const FenceWatch&) = delete;
     FenceWatch& operator=(const FenceWatch&) = delete;

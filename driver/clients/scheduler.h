@@ -50,11 +50,11 @@ class Scheduler {
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
 
-    // What the clients of one user have of the scheduler.
+    // The slots and waiters of one user's clients.
     class Group;
-    // What one client has of it.
+    // The slots and waiters of one client.
     class Share;
-    // What enter() gives: a slot, given back at the end of its life. Movable.
+    // A slot, as enter() gives it; given back by its destructor. Movable.
     class Slot;
 
     std::shared_ptr<Group> makeGroup();

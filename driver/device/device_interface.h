@@ -98,9 +98,9 @@ class IPreparedModel {
     // AIDL 4.
     virtual Result<std::shared_ptr<IExecution>> makeExecution(const Request& request,
                                                               const ExecuteOptions& options) = 0;
-    // What PreparedModel::report() says; empty where the device does not tell.
+    // As PreparedModel::report(); empty where the device does not tell.
     virtual std::string report() = 0;
-    // What runs, where that is in this process; null: elsewhere.
+    // The program, where it runs in this process; null: elsewhere.
     virtual const engine::Program* program() const { return nullptr; }
     // Itself where it is of that kind, which an implementation knows by an address of its own; else
     // null. A buffer may be asked for with any device's models.
@@ -114,7 +114,7 @@ struct BufferRole {
     float frequency = 1.0F;  // how likely it is; in (0, 1]
 };
 
-// What a buffer is for.
+// The roles and dimensions that a buffer is allocated for.
 struct BufferDescription {
     std::vector<uint32_t> dimensions;  // empty: as the models say
     std::vector<std::shared_ptr<IPreparedModel>> models;
@@ -162,7 +162,7 @@ class IDevice {
 
     // UNAVAILABLE: the device is gone.
     virtual Status ping() = 0;
-    // What it says about itself, for people.
+    // The device's report about itself, for people.
     virtual Result<std::string> report() = 0;
 };
 

@@ -31,8 +31,8 @@ namespace halyard::driver {
 
 class CacheKey;  // prepare/cache_key.h
 
-// What a device shares with the models it has prepared; lives as long as the last of them.
-// Immutable but for the counters and the thread-safe members.
+// DeviceState: shared by a device and the models it has prepared; lives as long as the last of
+// them. Immutable but for the counters and the thread-safe members.
 struct DeviceState {
     DeviceState(Options deviceOptions,
                 std::vector<std::unique_ptr<const engine::Backend>> deviceBackends,
@@ -64,7 +64,7 @@ struct DeviceState {
     // no request waiting.
     Scheduler preparing;
     Scheduler executing;
-    // What it tells posts tasks.
+    // Its callbacks post tasks.
     FenceWatch fences;
     Clients clients;
 

@@ -11,8 +11,8 @@
 
 namespace halyard::driver {
 
-// What an execution tells the client. `outputShapes` is empty unless the status is OK or
-// OUTPUT_TOO_SMALL; `timing` is known only when asked for and OK.
+// The result of an execution, as the client is told it. `outputShapes` is empty unless the status
+// is OK or OUTPUT_TOO_SMALL; `timing` is known only when asked for and OK.
 struct ExecutionResult {
     Status status;
     std::vector<OutputShape> outputShapes;

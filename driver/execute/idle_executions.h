@@ -34,7 +34,7 @@ struct ReusedExecution {
 // Thread-safe.
 class IdleExecutions final : public IdleMemory {
   public:
-    // Whose account a program's executions are charged to.
+    // The account that a program's executions are charged to.
     struct Owner {
         AccountNumber account = 0;
         uint32_t uid = 0;

@@ -50,7 +50,7 @@ class BindableModel {
 // give whatever was there. Goes with the last reference; then its token means nothing any more.
 class ManagedBuffer {
   public:
-    // What a buffer is for: the inputs and outputs of prepared models that it may be bound to.
+    // The inputs and outputs of prepared models that a buffer may be bound to.
     struct Description {
         struct Role {
             std::shared_ptr<const BindableModel> model;

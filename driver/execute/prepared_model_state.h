@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a prepared model is made of, and how its requests are served: prepared_model.cc has the
-// model, launching.cc asynchronous requests, serving.cc all that happens on a thread that has a
-// slot.
+// PreparedModelState: the parts of a prepared model, and serving its requests: prepared_model.cc
+// has the model, launching.cc asynchronous requests, serving.cc all that happens on a thread that
+// has a slot.
 
 #pragma once
 

@@ -24,7 +24,7 @@ struct SavedModel {
     std::string settings;
 };
 
-// What of a device's options decides on a model's program: the same text, the same program.
+// Those of a device's options that a model's program depends on: the same text, the same program.
 std::string settingsOf(const DeviceState& state);
 
 std::vector<uint8_t> toBytes(const SavedModel& saved);

@@ -76,7 +76,7 @@ struct PrepareOptions {
     // open for what is to be done with them, the model is prepared all the same, and not kept.
     std::shared_ptr<const CompilationCache> cache = nullptr;
     ExtensionHints hints = {};
-    // Whose account the model is charged to; null: this process's.
+    // The client whose account the model is charged to; null: this process's.
     std::shared_ptr<Client> client = nullptr;
 };
 
@@ -92,7 +92,7 @@ struct ExecuteOptions {
     bool measureTiming = false;
     Deadline deadline;
     std::chrono::nanoseconds loopTimeout = kDefaultLoopTimeout;  // kMaxLoopTimeout at most counts
-    // What has to happen before it begins, and how long it may take from then on.
+    // The fences that it waits for before it begins, and how long it may take from then on.
     Fences waitFor = {};
     Duration durationAfterFences = {};
     ExtensionHints hints = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device tells about itself: its speed and power, as ratios to the phone's CPU (lower is
-// better), whether it has time, and the extensions that it knows.
+// Capabilities: a device's claims about itself: its speed and power, as ratios to the phone's CPU
+// (lower is better), whether it has time, and the extensions that it knows.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Halyard adds to NNAPI: operations and operand types of its own, as a vendor extension that
+// Halyard's additions to NNAPI: operations and operand types of its own, as a vendor extension that
 // docs/extensions.md describes. A model names the extension and chooses a prefix for it, which
 // stands in the high 16 bits of its codes. Inside the driver they have codes of their own below
 // 0x10000, where NNAPI has none, so that tables of operations need know no prefix; in a model such

@@ -25,7 +25,7 @@ Status usePools(const Model& model, const Account* account, PoolUses& uses);
 
 class ManagedBuffer;
 
-// What a pool of a request is while the request is served: memory of this process, or a buffer that
+// A pool of a request while the request is served: memory of this process, or a buffer that
 // the driver manages; null until it is looked up.
 using BoundPool = std::variant<MemoryUse, std::shared_ptr<ManagedBuffer>>;
 

@@ -56,7 +56,7 @@ class Verdicts {
     // So many more operations are refused.
     size_t leftOut() const { return mLeftOut; }
 
-    // What the failure says of the operation, without its label.
+    // The failure's message, without the operation's label.
     std::string reasonOf(size_t operation, const Status& failure) const;
 
   private:

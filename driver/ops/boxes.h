@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the operations on boxes share: their types, and how boxes are quantised.
+// Shared by the operations on boxes: their types, and how boxes are quantised.
 
 #pragma once
 

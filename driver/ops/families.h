@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a family's file defines, and what families share when they write their rows.
+// The functions that the families' files define, and the type rows that several families share.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the rows of the operation table are made of. An operation has forms, which name its operands
-// in order, and type rows, which say what types stand in the columns that the forms refer to. Every
-// form goes with every row; the pair exists from the later of their two versions on.
+// Forms and type rows, of which the operation table is made. An operation has forms, which name its
+// operands in order, and type rows, which say what types stand in the columns that the forms refer
+// to. Every form goes with every row; the pair exists from the later of their two versions on.
 //
 //     .forms = {{.since = V1_0,
 //                .inputs = {tensor("input", kData), int32Tensor("axes"), int32("keep_dims")},

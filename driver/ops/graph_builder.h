@@ -20,7 +20,7 @@
 
 namespace halyard::driver {
 
-// What a tensor of that operand is to the engine. UNSUPPORTED: types and ranks beyond the engine.
+// The engine's tensor type for an operand. UNSUPPORTED: types and ranks beyond the engine.
 Result<engine::TensorType> tensorTypeOf(const Operand& operand);
 
 // For one thread.
@@ -33,8 +33,8 @@ class LoweringRun {
     const Model& model() const { return mModel; }
     const Constants& constants() const { return mConstants; }
     const Checkpoint& checkpoint() const { return mCheckpoint; }
-    // What its graphs can't use in place of the model's constants: copied once in a run, however
-    // many graphs read it.
+    // Copies of constants that graphs can't use in place: each is made once in a run, however many
+    // graphs read it.
     engine::ConstantCopies& copies() { return mCopies; }
     // The graph of a subgraph that an operation refers to. UNSUPPORTED also where graphs would be
     // nested deeper than the engine's limit.

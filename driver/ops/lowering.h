@@ -80,7 +80,7 @@ class Lowering {
                      const std::vector<std::string_view>& outputs = {"output"});
 
     // ---- Subgraphs ------------------------------------------------------------------------------
-    // What the operand refers to, lowered. A failure names the operation inside.
+    // The graph of the subgraph that the operand refers to. A failure names the operation inside.
     Result<engine::NestedGraph> nested(std::string_view name);
 
   private:

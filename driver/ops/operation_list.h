@@ -6,7 +6,7 @@
 
 namespace halyard::driver {
 
-// What of the operation table Halyard can run, as JSON, for --list-operations: {"operations":
+// The operations that Halyard can run, as JSON, for --list-operations: {"operations":
 // [{"name", "code", "since", "forms": [{"since", "inputs": [operand...], "outputs": [operand...]}],
 // "rows": [{"since", "types": [...]}]}]}. Every form goes with every row, from the later of the two
 // versions on. An operand is {"name", and "type" or the number of a "column" of the rows' types or

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device claims of its speed and power, as text: lines of a name, an execution time and a
+// Capabilities as text, for --capabilities: lines of a name, an execution time and a
 // power usage, both as ratios to the system's CPU path, for instance
 //
 //     TENSOR_FLOAT32 0.31 0.44   # faster, with less energy
@@ -21,8 +21,8 @@ namespace halyard::driver {
 // Of all types that there are: below 1, or the framework would never choose the device.
 Capabilities defaultCapabilities();
 
-// What is not named is as by default. INVALID_ARGUMENT names the line: there is no such name, it
-// stands there a second time, or a figure is not a finite number above 0.
+// Types that are not named keep their defaults. INVALID_ARGUMENT names the line: there is no such
+// name, it stands there a second time, or a figure is not a finite number above 0.
 Result<Capabilities> parseCapabilities(std::string_view text);
 
 // INVALID_ARGUMENT names the file.

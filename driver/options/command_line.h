@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program's command line may hold, option by option. A program puts its own rows beside
+// The options of a program's command line, one row each. A program puts its own rows beside
 // those of the driver (option_table.h); parsing, what is said of mistakes, and help are the same
 // for all.
 

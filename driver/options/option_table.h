@@ -17,8 +17,8 @@ namespace halyard::driver {
 // are out of range, unknown operations and what excludes another option are INVALID_ARGUMENT.
 std::vector<CommandLineOption> driverOptions(Options& options);
 
-// What only shows when all options are there: that the named backends are known ones, with options
-// that can be read. Libraries' backends are known when these are loaded.
+// Checks that need all options: that the named backends are known ones, with options that can be
+// read. Libraries' backends are known when these are loaded.
 Status checkOptions(const Options& options);
 
 // The table as JSON: {"options": [{"name", "letter"?, "value"?, "kind", "most"?, "words"?,

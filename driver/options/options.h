@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a driver is started with. Parsed once (by the service or the runner) and passed down.
+// Options: the settings that a driver is started with. Parsed once (by the service or the runner)
+// and passed down.
 
 #pragma once
 

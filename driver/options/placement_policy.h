@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device's options say about where operations run.
+// PlacementPolicy: where a device's options let operations run.
 
 #pragma once
 

@@ -24,7 +24,7 @@ namespace halyard::driver {
 // does not end in time, its caller stops waiting and it goes on.
 class FileWork : private StopCondition {
   public:
-    // What run() says; INTERNAL where it has not ended in time.
+    // The status of run(); INTERNAL where it has not ended in time.
     static Status perform(const std::shared_ptr<FileWork>& work, const CompilationCache& cache);
     virtual ~FileWork() = default;
     FileWork(const FileWork&) = delete;

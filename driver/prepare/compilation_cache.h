@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device keeps of a prepared model in its client's files, and finds there again, after a
-// restart as well: one file that vouches (the model file) and one with all that it vouches for (the
-// data file), as PreparedModel::save() writes it.
+// The compilation cache: a device keeps a prepared model in its client's files, and finds it there
+// again, after a restart as well: one file that vouches (the model file) and one with all that it
+// vouches for (the data file), as PreparedModel::save() writes it.
 //
 // The model file holds what the data file was and from where: the build of the driver, its
 // settings, its backends with the processor's features and the GPU's driver; and that it is itself
@@ -52,7 +52,7 @@ std::shared_ptr<const CompilationCache> usableCache(
 void keepModel(const DeviceState& state, const std::shared_ptr<const PreparedModel>& model,
                const std::shared_ptr<const CompilationCache>& cache, const Deadline& deadline);
 
-// What a model file says that is whole and this device's own.
+// The content of a model file that is whole and this device's own.
 struct KeptModel {
     uint64_t bytes = 0;      // in the data file
     uint64_t control = 0;    // of these, before the constants

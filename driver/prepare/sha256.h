@@ -39,7 +39,7 @@ class Sha256 {
     const Compress mCompress;
     State mState = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    // What does not fill a block yet.
+    // Bytes that do not fill a block yet.
     std::array<uint8_t, kBlock> mRest = {};
     uint64_t mLength = 0;
 };

@@ -21,7 +21,7 @@ namespace halyard::driver {
 // tells of.
 class TraceMarker {
   public:
-    // What an ordinary file gets at most; the kernel's trace is a ring.
+    // The most that an ordinary file gets; the kernel's trace is a ring.
     static constexpr size_t kMostFileBytes = size_t{16} << 20;
 
     // Null for no path. The file has to be there, be it tracefs's trace_marker or an ordinary one,

@@ -91,7 +91,7 @@ class AidlObject : public LocalObject {
     // The method that a code means; codes of the service manager's differ by release.
     virtual uint32_t methodOf(uint32_t code) const { return code; }
 
-    // What a dump with these arguments writes. Called for callers that are no apps.
+    // The text that a dump with these arguments writes. Called for callers that are no apps.
     virtual std::string debugText(std::span<const std::string> options) const;
     // The client whose calls a dump is counted among, as it may hold its thread for as long as its
     // caller is slow to read. Null, as here: it is not counted. A failure: it gets no text.

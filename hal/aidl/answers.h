@@ -12,8 +12,8 @@
 
 namespace halyard::hal::aidl {
 
-// What a service serves: the version of android.hardware.neuralnetworks, and the release of Android
-// that its wire is of. All objects that it gives out have them in common.
+// Dialect: what a service speaks: the version of android.hardware.neuralnetworks, and the release
+// of Android that its wire is of. All objects that it gives out have them in common.
 struct Dialect {
     Release release = Release();
     driver::HalVersion version = driver::kNewestVersion;

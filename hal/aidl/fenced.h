@@ -22,7 +22,7 @@ Result<driver::ExecuteOptions> fencedOptions(const Result<driver::ExecuteOptions
                                              std::span<const BorrowedDescriptor> waitFor,
                                              int64_t duration, const Caller& caller);
 
-// What a method answers, once the execution is over.
+// The answer of a method, once the execution is over.
 Result<nn::FencedExecutionResult> executeFenced(const driver::PreparedModel& model,
                                                 const driver::Request& request,
                                                 const Result<driver::ExecuteOptions>& options,

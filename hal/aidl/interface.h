@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known of a stable AIDL interface beside its types, which are generated (types.h).
+// InterfaceInfo: a stable AIDL interface but for its types, which are generated (types.h).
 
 #pragma once
 
@@ -33,7 +33,7 @@ inline const MethodInfo* findMethod(const InterfaceInfo& interface, uint32_t cod
     return nullptr;
 }
 
-// What every binder object answers to, without a head of the request or the reply.
+// The methods of every binder object, without a head of the request or the reply.
 enum class MetaCode : uint32_t {
     PING = 0x5f504e47,
     DUMP = 0x5f444d50,

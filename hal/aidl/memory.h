@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the union Memory means.
+// The union Memory, as memory of the driver.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stable AIDL makes of a parcel: strings, arrays, parcelables, unions, descriptors, objects,
+// Parcels of stable AIDL: strings, arrays, parcelables, unions, descriptors, objects,
 // and the heads of requests and replies. Structs are written and read by codec.h.
 
 #pragma once

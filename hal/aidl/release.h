@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What differs on the wire from one release of Android to the next.
+// Release: the differences on the wire from one release of Android to the next.
 
 #pragma once
 
@@ -23,7 +23,7 @@ class Release {
     static Release ofThisDevice();
 
     int32_t sdk() const { return mSdk; }
-    // What stands behind an object.
+    // The stability that is written behind an object.
     uint32_t stabilityWord(Stability level) const;
     // The code of a method of android.os.IServiceManager, which Android 14 has as `code`; nothing
     // where the release does not have it, or no caller has needed it yet.

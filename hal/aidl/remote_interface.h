@@ -19,7 +19,7 @@
 
 namespace halyard::hal::aidl {
 
-// What a call was answered with, as a failure: of a service of NNAPI's the ErrorStatus that it
+// The answer to a call, as a status: of a service of NNAPI's the ErrorStatus that it
 // says; everything else is INTERNAL.
 Status statusOf(const Exception& exception);
 
@@ -73,7 +73,7 @@ class RemoteInterface {
     Status ping() const;
     // Of the process that serves the object.
     Result<int32_t> servicePid() const;
-    // What the object writes about itself.
+    // The object's debug text.
     Result<std::string> dump() const;
 
     const std::shared_ptr<BinderProcess>& process() const { return mProcess; }

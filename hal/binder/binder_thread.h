@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a thread that talks to the binder driver keeps between two exchanges.
+// BinderThread: the state of a thread that talks to the binder driver, between two exchanges.
 
 #pragma once
 
@@ -48,7 +48,7 @@ class BinderThread {
     // How often this thread has had to begin anew with the driver, which then forgets all calls
     // that it is making or serving.
     size_t generation = 0;
-    // What must not run inside a call: code of objects that others let go of, or that died.
+    // Code that must not run inside a call: of objects that others let go of, or that died.
     std::vector<std::function<void()>> deferred;
 
   private:

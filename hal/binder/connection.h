@@ -60,7 +60,7 @@ class BinderConnection final : public BinderProcess {
         Status status;
         uint32_t flags = 0;
     };
-    // What ends a wait. REPLY comes with its data; the others say how the call failed, or that a
+    // The end of a wait. REPLY comes with its data; the others say how the call failed, or that a
     // oneway call or a reply is on its way.
     struct Answer {
         uint32_t command = 0;

@@ -24,7 +24,7 @@ class BinderKernel {
 
     virtual ~BinderKernel() = default;
 
-    // What became of an exchange.
+    // The outcome of an exchange.
     struct Exchange {
         Status status;
         // Bytes of the commands that the kernel took, which are whole ones. Fewer than all where it

@@ -31,7 +31,7 @@ class LocalObjects {
     // The object that the kernel calls `pointer`; null if there is none.
     std::shared_ptr<LocalObject> find(uint64_t pointer) const;
 
-    // What BR_INCREFS and BR_ACQUIRE say. False: no such object.
+    // For BR_INCREFS and BR_ACQUIRE. False: no such object.
     bool addWeak(uint64_t pointer);
     bool addStrong(uint64_t pointer);
     // BR_RELEASE. The object if that was the last strong reference, otherwise null.

@@ -15,7 +15,7 @@ namespace halyard::hal {
 
 class IncomingCall;
 
-// Who called, as the kernel says.
+// The caller of a call, as the kernel says.
 struct Caller {
     int32_t pid = 0;  // 0 for oneway calls
     uint32_t euid = 0;
@@ -32,7 +32,7 @@ enum class WireStatus : int32_t {
     UNKNOWN_ERROR = -2147483647 - 1,
 };
 
-// What the kernel is told of an object when it hears of it first. Wires differ in what they say.
+// Flags of an object, which the kernel is told when the object is sent first. Wires differ in them.
 struct ObjectFlags {
     // Whether calls may bring descriptors. Where not, the kernel refuses those that do, and no
     // descriptor of a caller has to be closed, which may block for as long as the caller likes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a service answers, as statuses.
+// Answers of a service, as statuses.
 
 #pragma once
 

@@ -9,7 +9,7 @@
 
 namespace halyard::hal {
 
-// What an object writes about itself. `call` has it write into the descriptor.
+// The debug text of an object. `call` has it write into the descriptor.
 Result<std::string> readDebugText(const std::function<Status(int into)>& call);
 
 }  // namespace halyard::hal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a service promised to call back about, told exactly once: by its callback, or by its death.
+// Pending: a callback that a service owes, called exactly once: by the service, or by its death.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a client's descriptor is, found out by no call that the client could keep waiting.
+// DescriptorKind: the kind of a client's descriptor, found out by calls that the client can't
+// block.
 //
 // A file system may be the client's own (FUSE), and never answer: fstat, a page fault and even
 // close() then wait for good. A pipe, a socket or whatever an epoll can watch may be held by one of
@@ -59,7 +60,7 @@ struct DeviceNumber {
     auto operator<=>(const DeviceNumber&) const = default;
 };
 
-// What lies in a place of the mount table.
+// The file system at a place of the mount table.
 struct Mount {
     DeviceNumber device;
     std::string fileSystem;  // "ext4"
@@ -70,7 +71,7 @@ struct Mount {
 // The numbers of the mounts that a mount table has of a kind of file system.
 std::vector<uint64_t> mountNumbersIn(std::string_view mountTable, std::string_view fileSystem);
 
-// What can be a file of a client's, in words: "memory (...), and files of ext2, ...".
+// The kinds that may be a file of a client's, in words: "memory (...), and files of ext2, ...".
 std::string describeWhatIsTaken();
 
 // Those of a mount table (the text of /proc/self/mountinfo), each once, sorted.

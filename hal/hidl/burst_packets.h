@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes through the queues of a burst: a request, or a result, as one packet of data.
+// Packets of a burst's queues: a request, or a result, as one packet of data.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the versions' conversions have in common: most structs kept their field names from one HAL
+// Conversions that the versions have in common: most structs kept their field names from one HAL
 // version to the next. decode() and encode() of the parts that differ are found next to the wire
 // struct, in its version's file.
 

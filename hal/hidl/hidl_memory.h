@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What hidl_memory's names and handles mean.
+// hidl_memory by its names and handles, as memory of the driver.
 
 #pragma once
 

@@ -60,7 +60,7 @@ class HidlObject : public LocalObject {
     // logged: INVALID_ARGUMENT for arguments that can't be read, UNSUPPORTED for a code not served.
     virtual Status serve(uint32_t code, Call& call) = 0;
 
-    // What IBase::debug writes for these options. Called for callers that are no apps.
+    // The text that IBase::debug writes for these options. Called for callers that are no apps.
     virtual std::string debugText(std::span<const std::string> options) const;
 
     // The client whose calls a call of IBase::debug is counted among, as it may hold its thread for

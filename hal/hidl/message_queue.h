@@ -27,7 +27,7 @@ namespace halyard::hal::hidl {
 // Not thread-safe, but for wake().
 class MessageQueue {
   public:
-    // What a descriptor of a queue says.
+    // The layout of a queue, as its descriptor says.
     struct Layout {
         std::span<const HidlGrantor> grantors;
         NativeHandle handle;  // borrowed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the service registers.
+// The objects that the service registers.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What backends need of the service before its system calls are filtered.
+// Needs of backends that the service meets before its system calls are filtered.
 
 #pragma once
 

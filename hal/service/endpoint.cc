@@ -11,7 +11,7 @@
 namespace halyard::hal {
 namespace {
 
-// How long a endpoint is given before the others and the end of the service get a look.
+// How long an endpoint is given before the others and the end of the service get a look.
 constexpr std::chrono::milliseconds kWaitSlice{500};
 
 enum class Fate : uint8_t { ANNOUNCED, UNDECLARED };

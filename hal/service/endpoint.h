@@ -19,13 +19,13 @@
 
 namespace halyard::hal {
 
-// What all endpoints lead to.
+// The device that all endpoints lead to.
 struct Served {
     std::shared_ptr<driver::Device> device;
     std::shared_ptr<ProcessWatch> processes;  // null: deaths are told by callbacks
 };
 
-// How many threads serve a endpoint's calls: some from the start, and as many more as the kernel
+// How many threads serve an endpoint's calls: some from the start, and as many more as the kernel
 // asks for.
 struct EndpointThreads {
     size_t first = 1;

@@ -30,7 +30,7 @@ class ServiceName {
     // UNAVAILABLE if the manager does not answer by then.
     virtual Status waitUntilReady(std::chrono::milliseconds timeout) = 0;
     virtual Status add() = 0;
-    // What has the name; null: nothing.
+    // The object that has the name; null: none.
     virtual Result<ObjectRef> known() = 0;
     // Has `onRegistration` called whenever something gets the name, on any thread. Asked once of
     // each manager.

@@ -36,7 +36,7 @@ class RemoteInterface {
     Status ping() const;
     // Of the process that serves the object.
     Result<int32_t> servicePid() const;
-    // What the object writes about itself.
+    // The object's debug text.
     Result<std::string> debug() const;
 
     const std::shared_ptr<BinderProcess>& process() const { return mProcess; }
