@@ -48,7 +48,7 @@ constexpr uint32_t kNameMapping = 0x53564d41;  // PR_SET_VMA
 constexpr uint32_t kAshmemGetSize = _IO(0x77, 4);
 constexpr auto kSyncFileInfo = static_cast<uint32_t>(SYNC_IOC_FILE_INFO);
 
-// What one argument has to be. The kernel takes 32 bits of all that are looked at here.
+// A condition on one argument. The kernel takes 32 bits of all that are looked at here.
 struct Argument {
     enum class Rule : uint8_t { ANY, ONE_OF, ALL_BITS_OF, NO_BITS_OF, NULL_POINTER, OWN_PROCESS };
     Rule rule = Rule::ANY;
@@ -82,7 +82,7 @@ struct Row {
     uint32_t answer = SECCOMP_RET_ALLOW;
 };
 
-// What the service ever does, in the order in which the kernel looks, the most frequent first.
+// All system calls of the service, in the order in which the kernel looks, the most frequent first.
 constexpr Row kAllowed[] = {
         // Binder, a client's region of shared memory, and its fences.
         {__NR_ioctl, "binder; the size of an ashmem region; how a fence ended",
@@ -191,8 +191,8 @@ constexpr Row kAllowed[] = {
 
 constexpr uint32_t kRefused = 0;  // by whatever answer the mode has for it
 
-// What the service does no more once it serves clients: with /proc/self/mem in reach, for one, a
-// call to write() makes code of whatever it likes.
+// Calls that the service makes no more once it serves clients: with /proc/self/mem in reach, for
+// one, a call to write() makes code of whatever it likes.
 constexpr Row kNarrowed[] = {
         {__NR_ioctl, "binder's threads are told, and which version it has",
          oneOf(1, {static_cast<uint32_t>(BINDER_WRITE_READ),

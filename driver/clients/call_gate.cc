@@ -32,7 +32,7 @@ Result<CallGate::Permit> CallGate::Share::enter() {
                       std::to_string(mGroup->mInside) +
                               " calls of this client's user are being served already");
     }
-    // Whose user has nothing inside finds room where the others only share.
+    // A user with nothing inside finds room where the others only share.
     if (gate.inside >= (mGroup->mInside == 0 ? limits.most : limits.shared)) {
         return Status(StatusCode::RESOURCE_EXHAUSTED,
                       std::to_string(gate.inside) + " calls are being served already");

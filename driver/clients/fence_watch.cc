@@ -339,7 +339,7 @@ FenceWatch::~FenceWatch() {
     if (!thread.has_value()) {
         return;
     }
-    // What it tells may hold the last reference to the device, and so end the watch it runs on.
+    // A callback may hold the last reference to the device, and so end the watch it runs on.
     if (pthread_equal(*thread, pthread_self()) != 0) {
         pthread_detach(*thread);
     } else {

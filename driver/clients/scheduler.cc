@@ -54,7 +54,7 @@ void Scheduler::WaiterList::remove(Waiter& waiter) {
     (waiter.next == nullptr ? mLast : waiter.next->previous) = waiter.previous;
 }
 
-// What the threads and those who have entered share; it outlives the Scheduler where its last owner
+// Shared by the threads and the slots; it outlives the Scheduler where its last owner
 // is one of its own tasks.
 struct Scheduler::Queue : std::enable_shared_from_this<Queue> {
     explicit Queue(const Limits& theLimits) : limits(theLimits) {}

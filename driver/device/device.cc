@@ -86,7 +86,7 @@ size_t waitingOf(const Client::Shares& shares) {
     return shares.preparing->waiting() + shares.executing->waiting() + shares.fences->waiting();
 }
 
-// What clients and users have alike, in a line of the report.
+// The fields that clients and users have alike, in a line of the report.
 template <typename Part>
 std::string describeHoldings(const Part& part) {
     std::string text;
@@ -276,7 +276,7 @@ Status Device::prepareAsync(Model model, HalVersion version, const PrepareOption
             std::move(callback), std::move(model), std::move(pools), std::move(admission).value()});
     PrepareOptions kept = options;
     kept.cache = usableCache(options.cache, *client, preparation->descriptors);
-    // What is ignored does not wait with the rest.
+    // Hints are ignored: they need not wait with the rest.
     kept.hints = {};
     auto work = [preparation, kept = std::move(kept), state = mState](const Status& slot) {
         Result<std::shared_ptr<PreparedModel>> prepared =

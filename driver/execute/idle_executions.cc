@@ -33,7 +33,7 @@ void IdleExecutions::giveBack(const engine::Program& program, const Owner& owner
     Executions& executions = mByProgram[&program];
     executions.owner = owner;
     if (executions.idle.size() < kMaxPerProgram) {
-        // What holds memory already goes first.
+        // Executions that hold memory already are taken first.
         const bool isEmpty = !execution->execution.has_value();
         executions.idle.insert(isEmpty ? executions.idle.begin() : executions.idle.end(),
                                std::move(execution));

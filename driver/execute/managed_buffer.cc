@@ -14,7 +14,7 @@
 namespace halyard::driver {
 namespace {
 
-// What a buffer takes beside its elements.
+// Bytes that a buffer takes beside its elements.
 constexpr size_t kOverhead = 1024;
 
 bool alike(const ExtraParams& first, const ExtraParams& other) {

@@ -9,7 +9,7 @@
 namespace halyard::driver {
 namespace {
 
-// What the heap adds to a block.
+// Bytes that the heap adds to a block.
 constexpr size_t kBlock = 16;
 // What a tensor and a node take of a graph, of its plan and of what is told about its placement,
 // beyond their lists. Measured on chains of ADD, and rounded up.

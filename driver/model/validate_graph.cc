@@ -62,7 +62,7 @@ bool writtenByOperations(OperandLifeTime lifetime) {
            lifetime == OperandLifeTime::SUBGRAPH_OUTPUT;
 }
 
-// What is known while the operations are walked in their order.
+// State while the operations are walked in their order.
 struct Walk {
     std::vector<bool> known;
     std::vector<uint32_t> consumers;

@@ -113,7 +113,7 @@ void Verdicts::addToReferrers(const std::vector<Status>& failures) {
             }
             const uint64_t subgraph = operands[input].location.offset;
             if (subgraph < reached.size() && !reached[subgraph].ok()) {
-                // What is wrong inside is the reason; the operation's own rule is another.
+                // The failure inside is the reason; the operation's own rule is another.
                 add(i, Status(reached[subgraph].code(), std::string(reached[subgraph].message()))
                                .breaking(static_cast<int32_t>(Rule::INVALID_SUBGRAPH)));
             }

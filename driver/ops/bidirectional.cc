@@ -241,7 +241,7 @@ std::vector<Form> lstmForms() {
     return formsOf(inputs, states);
 }
 
-// What may be omitted has no rank that counts: a request may omit it, too.
+// The rank of an omittable operand is not checked: a request may omit it, too.
 Status validateLstm(const OperationView& view) {
     using namespace engine::lstm;
     HALYARD_RETURN_IF_ERROR(requireRank(view.input("input"), 3));

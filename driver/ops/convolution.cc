@@ -70,7 +70,7 @@ Status validateTransposeConv(const OperationView& view) {
     return validate<0>(view);
 }
 
-// What all of them have in common, read in the order of their inputs.
+// The operands that all of them have, read in the order of their inputs.
 struct Attributes {
     engine::Window2d window;
     engine::Activation activation = engine::Activation::NONE;

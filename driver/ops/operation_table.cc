@@ -59,7 +59,7 @@ Status validateOperations(const Model& model, const Subgraph& subgraph, HalVersi
     for (size_t i = 0; i < subgraph.operations.size(); ++i) {
         const Operation& operation = subgraph.operations[i];
         const OperationDefinition* definition = findOperation(model, operation.type);
-        // What is not known is valid as far as anyone here can tell, and unsupported.
+        // Unknown operations are valid as far as can be told here, and unsupported.
         if (definition == nullptr || (verdicts != nullptr && verdicts->has(i))) {
             continue;
         }

@@ -73,7 +73,7 @@ std::vector<Form> lstmForms() {
     return {{V1_0, first, outputs}, {V1_2, join({first, layerNormForms()}), outputs}};
 }
 
-// What may be omitted has no rank that counts: a request may omit it, too.
+// The rank of an omittable operand is not checked: a request may omit it, too.
 Status requireRanks(const OperationView& view, std::initializer_list<std::string_view> matrices,
                     std::initializer_list<std::string_view> vectors) {
     for (const std::string_view name : matrices) {

@@ -15,7 +15,7 @@ constexpr int kFirstLong = 256;
 constexpr size_t kWidth = 80;
 constexpr size_t kHelpColumn = 31;
 
-// What getopt stopped at, as it stands on the command line.
+// The option that getopt stopped at, as it stands on the command line.
 std::string offender(int argc, char** argv) {
     if (optopt > 0 && optopt < kFirstLong) {
         return std::string("-") + static_cast<char>(optopt);

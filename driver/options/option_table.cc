@@ -24,7 +24,7 @@ constexpr size_t kMostThreads = 64;
 // Above every code of an NNAPI operation but the OEM one, which has no name to be denied by.
 constexpr int32_t kOperationCodeLimit = 1000;
 
-// What an option fills, and how its value is read.
+// The field that an option fills, and how its value is read.
 struct Flag {
     bool Options::*field;
     bool value;

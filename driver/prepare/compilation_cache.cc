@@ -187,7 +187,7 @@ class Writing final : public FileWork {
     Status run() override {
         const int model = mCache->modelFiles.front().get();
         const int data = mCache->dataFiles.front().get();
-        // What vouches goes first and comes last.
+        // The model file, which vouches for the data, is emptied first and written last.
         HALYARD_RETURN_IF_ERROR(emptyFile(model));
         Status written = emptyFile(data);
         if (written.ok()) {

@@ -36,7 +36,7 @@ Result<std::shared_ptr<PreparedModel>> load(const std::shared_ptr<DeviceState>& 
             SectionFile::open(std::move(source.owner), source.bytes, memory, nullptr, checkpoint,
                               source.pools.empty() ? SectionFile::Bytes::CHECKED
                                                    : SectionFile::Bytes::OF_ANYBODY));
-    // What is bound to be taken, whatever the file says, before anything is made of it.
+    // The least that any file takes, reserved before anything is made of it.
     const size_t least = kHeapPerByte * opened.descriptionBytes();
     HALYARD_ASSIGN_OR_RETURN(holdings.memory, Reservation::create(memory, least));
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> said, opened.description("model"));

@@ -131,7 +131,7 @@ size_t nestedNodes(const engine::Graph& graph, size_t limit) {
     return count;
 }
 
-// What is noted of operations that are refused, where anyone asks.
+// Verdicts of refused operations, where they are asked for.
 class Refusals {
   public:
     explicit Refusals(Verdicts* verdicts) : mVerdicts(verdicts) {}

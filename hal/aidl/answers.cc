@@ -12,7 +12,7 @@
 namespace halyard::hal::aidl {
 namespace {
 
-// What a client is told of a failure, which may quote what the client has sent. The log has it all.
+// A failure as a client is told it; it may quote what the client has sent. The log has it all.
 constexpr size_t kLongestMessage = 512;
 
 // No longer than that, in whole characters.

@@ -22,7 +22,7 @@ namespace {
 // Of memory that need not be kept.
 constexpr int64_t kNoToken = -1;
 
-// What an object takes beside what the last execution reported.
+// Bytes that an object takes beside the last execution's report.
 constexpr size_t kOverhead = 1024;
 
 Status checkTokens(const nn::Request& request, std::span<const int64_t> tokens) {

@@ -213,7 +213,7 @@ Status DeviceObject::prepare(Call& call, std::string_view what, const nn::Model&
                              const ObjectRef& object) {
     Result<driver::Model> model = decode(wireModel);
     Result<driver::PrepareOptions> options = optionsOf(config);
-    // What is wrong with files or token never keeps a model from being prepared.
+    // Wrong files or tokens never keep a model from being prepared.
     if (options.ok() && !(config.modelCache.empty() && config.dataCache.empty())) {
         Result<Cache> cache = cacheOf(config, tokenIsWhole, call.caller);
         if (cache.ok()) {

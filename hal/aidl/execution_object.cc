@@ -20,7 +20,7 @@ using nn::IExecution;
 
 namespace {
 
-// What an object takes beside its request.
+// Bytes that an object takes beside its request.
 constexpr size_t kOverhead = 1024;
 
 Status checkCount(std::string_view what, size_t given, size_t model) {
@@ -46,7 +46,7 @@ Result<std::shared_ptr<ExecutionObject>> ExecutionObject::create(
     const driver::ModelBoundary& boundary = model->boundary();
     HALYARD_RETURN_IF_ERROR(checkCount("inputs", request.inputs.size(), boundary.inputs.size()));
     HALYARD_RETURN_IF_ERROR(checkCount("outputs", request.outputs.size(), boundary.outputs.size()));
-    // What is ignored is neither kept nor copied for each computation.
+    // Hints are ignored: they are neither kept nor copied for each execution.
     driver::noteIgnored(options.hints, "createReusableExecution");
     options.hints = {};
     std::shared_ptr<ExecutionObject> execution(

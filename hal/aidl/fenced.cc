@@ -16,7 +16,7 @@ using nn::IFencedExecutionCallback;
 
 namespace {
 
-// What an object takes, and what the kernel's name for it does.
+// Bytes that an object takes, with the kernel's reference to it.
 constexpr size_t kOverhead = 1024;
 
 // IFencedExecutionCallback of an execution that is over.

@@ -9,11 +9,11 @@
 namespace halyard::hal::aidl {
 namespace {
 
-// What a client's thread may do to disk and network, which is Java's business.
+// The strict-mode policy of a client's thread, which only Java heeds.
 constexpr uint32_t kStrictMode = 0x80000000;
 constexpr int32_t kNoWorkSource = -1;
 constexpr int32_t kSystemHeader = 0x53595354;  // "SYST"
-// What libbinder writes in place of an object, in its flags: the nice value 19.
+// Flags that libbinder writes for a null object: the nice value 19.
 constexpr uint32_t kNullFlags = 0x13;
 
 // Java's: more before the results, which begin behind it.

@@ -18,7 +18,7 @@ using os::IServiceManager;
 constexpr std::chrono::milliseconds kFirstPause{5};
 constexpr std::chrono::milliseconds kLongestPause{160};
 
-// What dumps and lists of services ask for.
+// Dump flags: the priorities of services that are listed.
 constexpr int32_t kDumpDefault = 8;
 constexpr int32_t kDumpAll = 15;
 

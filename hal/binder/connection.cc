@@ -149,7 +149,7 @@ void BinderConnection::serveUntilStopped(ThreadRole role) {
     BinderThread& thread = BinderThread::current(mKernel);
     thread.commands().add(role == ThreadRole::ENTERED ? BC_ENTER_LOOPER : BC_REGISTER_LOOPER);
     thread.serves = true;
-    // What has been received is served even when stopping: the caller waits for it.
+    // Calls that were received are served even when stopping: their callers wait.
     int failures = 0;  // in a row
     while (thread.hasReceived() || !mThreads.stopping()) {
         Result<std::optional<Return>> item = thread.next();

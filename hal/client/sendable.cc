@@ -12,7 +12,7 @@
 namespace halyard::hal {
 namespace {
 
-// What a binder transaction holds is less than 1 MiB, the model's structure included.
+// A binder transaction holds less than 1 MiB, the model's structure included.
 constexpr size_t kMostInlineConstants = 65536;
 
 Status checkPool(const driver::SharedMemory& pool, size_t index) {

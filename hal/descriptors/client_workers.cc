@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 // A thread that has nothing to do stays for so long.
 constexpr std::chrono::seconds kIdle{2};
-// What the work needs is little: closing, writing, unmapping.
+// The work needs little stack: closing, writing, unmapping.
 constexpr size_t kStack = size_t{128} * 1024;
 
 }  // namespace

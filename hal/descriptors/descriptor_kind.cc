@@ -373,7 +373,7 @@ Result<FileDescriptor> duplicateFence(int fd) {
 }
 
 bool closesAtOnce(int fd) {
-    // What every call brings is told by one look.
+    // The kinds that most calls bring are told by one system call.
     return fcntl(fd, F_GET_SEALS) >= 0 || closesAtOnce(kindOf(fd));
 }
 

@@ -44,7 +44,7 @@ class EmptyWakes {
   public:
     using Clock = std::chrono::steady_clock;
 
-    // What was waited for came.
+    // The packet came.
     void dataCame() { mInARow = 0; }
     // Nothing came of a wait from `begin` on: pauses where that has become usual.
     void nothingCame(Clock::time_point begin) {
@@ -154,7 +154,7 @@ class BurstObject::Burst {
         Reservation held;
     };
 
-    // What the thread has taken, once it ends: the object may stay longer.
+    // Given back when the thread ends: the object may stay longer.
     void giveBack() {
         std::map<int32_t, Slot> slots;
         {

@@ -62,7 +62,7 @@ Result<MessageQueue> openQueue(const HidlFmq<Datum>& wire, const driver::Account
                               sizeof(Datum), account);
 }
 
-// What the object of a fenced execution takes, and what the kernel's name for it does.
+// Bytes that the object of a fenced execution takes, with the kernel's reference to it.
 constexpr size_t kFencedOverhead = 1024;
 
 // IFencedExecutionCallback of an execution that is over.

@@ -101,7 +101,7 @@ namespace {
 
 constexpr uint64_t kUnknownTime = std::numeric_limits<uint64_t>::max();
 
-// What a clock of this process can't count is its longest time.
+// A time that a clock of this process can't count is its longest one.
 driver::Duration fromMicroseconds(uint64_t microseconds) {
     constexpr auto kMost =
             std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::nanoseconds::max());

@@ -16,8 +16,9 @@
 
 namespace halyard::hal {
 
-// What the signal handler reads of a mapping. `version` is odd while the range changes; a handler
-// that meets such a record passes on, since the mapping it looks for is being touched, not changed.
+// The part of a mapping that the signal handler reads. `version` is odd while the range changes; a
+// handler that meets such a record passes on, since the mapping it looks for is being touched, not
+// changed.
 struct GuardedMapping::Record {
     std::atomic<uint32_t> version = 0;
     std::atomic<uintptr_t> begin = 0;

@@ -228,7 +228,7 @@ class ImportedMemory final : public driver::Memory {
                                                         (protection & PROT_WRITE) != 0) +
                                                   (first - start),
                                           static_cast<size_t>(range.end - range.begin)};
-        // What is charged as a whole may be touched anywhere, by further uses as well.
+        // A use that is charged as a whole may be touched anywhere, by further uses as well.
         if (bytes.size() == mSize && range.touched == 0) {
             mWhole = {.mapping = mapping, .bytes = bytes};
         }
@@ -264,7 +264,7 @@ class ImportedMemory final : public driver::Memory {
 
 driver::SharedMemory import(std::string_view name, int fd, uint64_t size, Result<Place> place,
                             const ImportOptions& options) {
-    // What is no memory is not kept: closing it again may take for ever.
+    // A descriptor that is no memory is not kept: closing it later may block for ever.
     const DescriptorKind kind = kindOf(fd);
     Reservation descriptor;
     if (options.uses == Uses::MANY && options.account != nullptr) {
@@ -280,7 +280,7 @@ driver::SharedMemory import(std::string_view name, int fd, uint64_t size, Result
                                                   std::move(descriptor));
 }
 
-// What a graphics allocator may make a buffer of.
+// The kinds that a graphics allocator may make a buffer of.
 bool isMemory(DescriptorKind kind) {
     return kind == DescriptorKind::DMA_BUF || kind == DescriptorKind::SHARED_MEMORY ||
            kind == DescriptorKind::ASHMEM;

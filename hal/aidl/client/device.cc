@@ -86,7 +86,7 @@ class ClientBuffer final : public driver::IBuffer {
     const uint32_t mToken;
 };
 
-// What a model that is not this service's is to it: an object of a stranger, who computes nothing.
+// Stands for a model of another service: an object that computes nothing.
 class StrangeModel final : public AidlObject {
   public:
     StrangeModel(const Release& release, int32_t version)
@@ -116,7 +116,7 @@ std::vector<BorrowedDescriptor> borrowed(const std::vector<FileDescriptor>& file
     return wire;
 }
 
-// What prepareModel* takes beside the model.
+// Arguments of prepareModel* beside the model.
 nn::PrepareModelConfig configOf(const PrepareOptions& options) {
     nn::PrepareModelConfig config;
     config.preference = options.preference;

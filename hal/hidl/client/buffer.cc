@@ -59,7 +59,7 @@ class ClientBuffer : public driver::IBuffer {
     const uint32_t mToken;
 };
 
-// What a model that is not this service's is to it: an object of a stranger, who computes nothing.
+// Stands for a model of another service: an object that computes nothing.
 class StrangeModel final : public HidlObject {
   public:
     StrangeModel() : HidlObject(nn::v1_3::IPreparedModel::layout()) {}

@@ -26,7 +26,7 @@ using nn::v1_2::IBurstContext;
 // How often a service that does not answer is looked after.
 constexpr std::chrono::milliseconds kLook{200};
 
-// What the service asks for memory by slots. Thread-safe.
+// The callback that the service asks for memory by slots. Thread-safe.
 class SlotMemories : public HidlObject {
   public:
     SlotMemories() : HidlObject(IBurstCallback::layout()) {}

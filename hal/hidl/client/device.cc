@@ -288,7 +288,7 @@ class ClientDevice : public driver::IDevice {
         return begun;
     }
 
-    // What every method but prepareModel's callback begins its answer with.
+    // The status that every method but prepareModel's callback begins its answer with.
     static Status checkAnswer(std::string_view method,
                               const Result<std::unique_ptr<Reply>>& reply) {
         if (!reply.ok()) {
@@ -325,7 +325,7 @@ class ClientDevice : public driver::IDevice {
         versionDelta(version()).writeModel(arguments, model, wirePools(arguments, model));
     }
 
-    // What prepareModel* takes between model and callback.
+    // Arguments of prepareModel* between model and callback.
     void writeOptions(ParcelWriter& arguments, const PrepareOptions& options) const {
         if (version() >= HalVersion::V1_1) {
             writeEnum(arguments, options.preference);

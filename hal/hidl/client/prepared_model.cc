@@ -29,7 +29,7 @@ using driver::ExecutionResult;
 using driver::HalVersion;
 using driver::Request;
 
-// What is wrong with a request before it is sent.
+// Checks a request before it is sent.
 Status check(const Request& request, const ExecuteOptions& options, HalVersion version) {
     HALYARD_RETURN_IF_ERROR(checkSendable(request));
     if (version < HalVersion::V1_3 && driver::hasPassed(options.deadline)) {
@@ -119,7 +119,7 @@ class ClientPreparedModel : public driver::IPreparedModel {
         const Result<ReceivedHandle> fence = readNativeHandle(reader);
         const Result<ObjectRef> object = fence.ok() ? reader.readObject() : fence.status();
         if (const Status refused = answered(kMethod, *status); !refused.ok()) {
-            // What comes beside a failure is to be nothing; an answer that ends early has nothing.
+            // Results beside a failure are to be empty; an answer that ends early has none.
             return (fence.ok() && fence->valid) || (object.ok() && !isNull(*object))
                            ? callFailed(kMethod, internalError("a fence or a callback comes beside "
                                                                "the failure: " +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work of clients: whose turn it is, how long it may take, and that it ends with them.
+// The work of clients: which client gets a slot, how long it may take, and that it ends with them.
 
 #include <gtest/gtest.h>
 

@@ -25,8 +25,8 @@ constexpr Precedence::Limits kForEver = {.step = hours(1), .most = hours(1)};
 // Asks once, on a thread of its own.
 class Asking {
   public:
-    explicit Asking(const Precedence::Running& turn)
-        : mThread([&turn, answer = mAnswer] { answer.set(turn.holds()); }) {}
+    explicit Asking(const Precedence::Running& running)
+        : mThread([&running, answer = mAnswer] { answer.set(running.holds()); }) {}
     ~Asking() { mThread.join(); }
     bool answer() const { return mAnswer.get(); }
     bool hasAnswered() const { return mAnswer.count() > 0; }
