@@ -185,13 +185,13 @@ class Follower {
             return isPoolingOf(mGraph, mNeeds, first, next, result);
         });
     }
-    template <typename Fits>
-    bool takeNext(FusedNodes& nodes, Fits fits) const {
+    template <typename IsLegal>
+    bool takeNext(FusedNodes& nodes, IsLegal isLegal) const {
         const TensorId result = resultOf(nodes);
         const std::optional<size_t> next = mReaders.onlyReader(result);
         if (!next.has_value() || mTaken[*next] ||
-            !fits(mGraph.node(mPartition.nodes[nodes.front()]),
-                  mGraph.node(mPartition.nodes[*next]), result)) {
+            !isLegal(mGraph.node(mPartition.nodes[nodes.front()]),
+                     mGraph.node(mPartition.nodes[*next]), result)) {
             return false;
         }
         nodes.push_back(*next);

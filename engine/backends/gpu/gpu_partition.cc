@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "engine/backends/gpu/fusion.h"
-#include "engine/backends/gpu/gpu_shaped.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/matrix_probe.h"
 #include "engine/backends/gpu/launches/bound_kernels.h"
 #include "engine/backends/gpu/launches/launch.h"
 #include "engine/backends/gpu/launches/step_leader.h"
+#include "engine/backends/gpu/specialized_gpu_partition.h"
 #include "engine/backends/gpu/vendor/matrix_unit.h"
 #include "engine/plan/partition_layout.h"
 
@@ -50,7 +50,7 @@ class GpuPartition final : public CompiledPartition {
     Result<std::unique_ptr<const SpecializedPartition>> specialize(
             std::span<const TensorType* const> inputs,
             const Checkpoint& checkpoint) const override {
-        auto shaped = std::make_unique<GpuShaped>(mParts);
+        auto shaped = std::make_unique<SpecializedGpuPartition>(mParts);
         HALYARD_RETURN_IF_ERROR(shaped->create(inputs, checkpoint));
         return std::unique_ptr<const SpecializedPartition>(std::move(shaped));
     }

@@ -21,7 +21,7 @@
 
 namespace halyard::engine::gpu {
 
-// Of a row of products, as kTileRowsText has them.
+// Of a row of products, as kTileLoadText has them.
 inline int64_t rowWords(const Geometry& geometry, const VectorLoad& vectors) {
     if (!vectors.gathers) {
         return partsOf(geometry.products(), vectors.pack);

@@ -15,7 +15,7 @@ namespace halyard::engine::gpu {
 // SUMS_OF_ITEM declares the work-item's `group_split`, where its rows and columns begin (`m`, `n`),
 // and its sums, which are 0. MULTIPLY_TILES(xs, ws) adds a stage's, without MATRIX.
 // PUT_DOWN_SUMS(sums) puts them into local memory, where whole_sum() adds up those of all shares.
-inline constexpr std::string_view kTileSumsText = R"(
+inline constexpr std::string_view kTileAccumulateText = R"(
 #define WORK_ITEMS 256
 // A matrix unit may have local memory of its own.
 #ifndef EXCHANGE

@@ -8,10 +8,11 @@
 
 namespace halyard::engine::gpu {
 
-// Behind kWeightedSumText and kTileSumsText. With DEPTHWISE the kernel has DEPTHWISE_PARAMETERS,
-// and depthwise(values, weights, start, multiplier, d, numbers) is an element of the output: of the
-// tile's values in local memory, SUM_ROW apart, of which `values` is under the window's first tap.
-inline constexpr std::string_view kTileWindowsText = R"(
+// Behind kWeightedSumText and kTileAccumulateText. With DEPTHWISE the kernel has
+// DEPTHWISE_PARAMETERS, and depthwise(values, weights, start, multiplier, d, numbers) is an element
+// of the output: of the tile's values in local memory, SUM_ROW apart, of which `values` is under
+// the window's first tap.
+inline constexpr std::string_view kTileDepthwiseText = R"(
 #ifdef DEPTHWISE
 typedef struct {
     int stride_h;

@@ -12,7 +12,7 @@ namespace halyard::engine::gpu {
 // ROW words of each; a work-item brings the same place of every ROWS_APART-th row. With ASYNC_COPY
 // rows go from global to local memory asynchronously, several stages ahead; else they wait in
 // registers. `Rows` is where the work-item's rows of the next stage are.
-inline constexpr std::string_view kTileRowsText = R"(
+inline constexpr std::string_view kTileLoadText = R"(
 #define STEP (ROW * PACK)
 #define ROW_WORDS (ROW + 4)
 #define VECTORS (STEP / VECTOR_ELEMENTS)

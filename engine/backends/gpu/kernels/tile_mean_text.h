@@ -8,11 +8,11 @@
 
 namespace halyard::engine::gpu {
 
-// Behind kMeanText and kTileSumsText. With POOLED STORE_MEANS(values) stores for each channel the
-// mean of a work-item's values and of those that others of the work-group have of it: of what they
-// would be if they were stored, always in the same order. All work-items of the work-group have to
-// be at it together; what `local_memory` held is read no more.
-inline constexpr std::string_view kTileMeansText = R"(
+// Behind kMeanText and kTileAccumulateText. With POOLED STORE_MEANS(values) stores for each channel
+// the mean of a work-item's values and of those that others of the work-group have of it: of what
+// they would be if they were stored, always in the same order. All work-items of the work-group
+// have to be at it together; what `local_memory` held is read no more.
+inline constexpr std::string_view kTileMeanText = R"(
 #ifdef POOLED
 #define POOL_PARAMETERS , const MeanNumbers mean
 #define EPILOGUE_OF_GEMM(v, at) INNER_EPILOGUE(v, at)

@@ -16,12 +16,12 @@
 namespace halyard::engine::gpu {
 namespace {
 
-constexpr KernelFamily kTiledBatchGemm = {
-        .kernel = "tiled_batch_gemm",
-        .usesMatrixUnit = true,
-        .shared = {kMapNumbersText, kEpilogueText, kBatchGemmText, kVectorLoadText, kTileSumsText},
-        .text = kTiledBatchGemmText,
-        .local = {kTileWorkItems, 1, 1}};
+constexpr KernelFamily kTiledBatchGemm = {.kernel = "tiled_batch_gemm",
+                                          .usesMatrixUnit = true,
+                                          .shared = {kMapNumbersText, kEpilogueText, kBatchGemmText,
+                                                     kVectorLoadText, kTileAccumulateText},
+                                          .text = kTiledBatchGemmText,
+                                          .local = {kTileWorkItems, 1, 1}};
 
 // A divisor of all that vectors along K have to be aligned to; 0: there are none.
 int32_t vectorDivisorOf(const BatchGemm& product) {

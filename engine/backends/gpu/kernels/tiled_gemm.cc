@@ -25,13 +25,13 @@
 namespace halyard::engine::gpu {
 namespace {
 
-constexpr KernelFamily kTiledGemm = {
-        .kernel = "tiled_gemm",
-        .usesMatrixUnit = true,
-        .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText, kVectorLoadText, kTileSumsText,
-                   kTileRowsText, kMeanText, kTileMeansText, kTileWindowsText},
-        .text = kTiledGemmText,
-        .local = {kTileWorkItems, 1, 1}};
+constexpr KernelFamily kTiledGemm = {.kernel = "tiled_gemm",
+                                     .usesMatrixUnit = true,
+                                     .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText,
+                                                kVectorLoadText, kTileAccumulateText, kTileLoadText,
+                                                kMeanText, kTileMeanText, kTileDepthwiseText},
+                                     .text = kTiledGemmText,
+                                     .local = {kTileWorkItems, 1, 1}};
 
 // A copy of the kernel's struct.
 struct SplitK {

@@ -9,7 +9,7 @@
 namespace halyard::engine::gpu {
 
 // A work-group computes a tile of TM rows (positions) by TN columns (channels) of the output. It
-// multiplies one stage of its operands (kTileRowsText) while the next stages are filled.
+// multiplies one stage of its operands (kTileLoadText) while the next stages are filled.
 // GROUP_SPLIT_K is split-K within the work-group: so many of its work-items have work where a tile
 // is small. Sums go to local memory at the end, from where neighbouring work-items take
 // neighbouring elements, so that stores are whole lines, and the epilogue is the same for each
@@ -17,7 +17,7 @@ namespace halyard::engine::gpu {
 //
 // MATRIX: the device's matrix unit multiplies (vendor/matrix_unit.h). SPLIT_K: work-groups share a
 // tile, each has its part of K, and the last of them adds up, always in the same order. POOLED: a
-// tile has all positions of a feature map, and the work-group stores means (kTileMeansText).
+// tile has all positions of a feature map, and the work-group stores means (kTileMeanText).
 inline constexpr std::string_view kTiledGemmText = R"(
 // Stages of the pipeline that are filled while one is multiplied.
 #ifdef ASYNC_COPY

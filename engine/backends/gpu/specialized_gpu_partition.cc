@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/gpu_shaped.h"
+#include "engine/backends/gpu/specialized_gpu_partition.h"
 
 #include <atomic>
 #include <chrono>
@@ -25,11 +25,11 @@ uint64_t nextNumber() {
 
 }  // namespace
 
-GpuShaped::GpuShaped(std::shared_ptr<const PartitionParts> parts)
+SpecializedGpuPartition::SpecializedGpuPartition(std::shared_ptr<const PartitionParts> parts)
     : mParts(std::move(parts)), mLayout(mParts->layout), mNumber(nextNumber()) {}
 
-Status GpuShaped::inferTypes(std::span<const TensorType* const> inputs,
-                             const Checkpoint& checkpoint) {
+Status SpecializedGpuPartition::inferTypes(std::span<const TensorType* const> inputs,
+                                           const Checkpoint& checkpoint) {
     if (inputs.size() != mLayout.inputs.size()) {
         return internalError("a partition was given the types of another number of inputs");
     }
@@ -80,7 +80,7 @@ Status GpuShaped::inferTypes(std::span<const TensorType* const> inputs,
     return {};
 }
 
-Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
+Status SpecializedGpuPartition::planSteps(const Checkpoint& checkpoint) {
     Status planned = planWith(mParts->matrixFeatures, checkpoint);
     // A trial shows that an instruction is there, and not that every kernel with it builds.
     if (planned.code() == StatusCode::INTERNAL && mParts->matrixFeatures.any()) {
@@ -100,7 +100,8 @@ Status GpuShaped::planSteps(const Checkpoint& checkpoint) {
     return {};
 }
 
-Status GpuShaped::planWith(const MatrixFeatures& matrixFeatures, const Checkpoint& checkpoint) {
+Status SpecializedGpuPartition::planWith(const MatrixFeatures& matrixFeatures,
+                                         const Checkpoint& checkpoint) {
     mPlan = {};
     mPlan.scratchBytes.resize(mLayout.steps.size(), 0);
     const GpuResources& resources = mParts->resources;
@@ -127,8 +128,8 @@ Status GpuShaped::planWith(const MatrixFeatures& matrixFeatures, const Checkpoin
     return planned;
 }
 
-Status GpuShaped::planEach(const StepPlan::Environment& environment,
-                           const Checkpoint& checkpoint) const {
+Status SpecializedGpuPartition::planEach(const StepPlan::Environment& environment,
+                                         const Checkpoint& checkpoint) const {
     for (size_t step = 0; step < mLayout.steps.size(); ++step) {
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while kernels were made ready"));
         StepPlan plan(environment, step);
@@ -142,7 +143,7 @@ Status GpuShaped::planEach(const StepPlan::Environment& environment,
                          environment.blobs, checkpoint);
 }
 
-Status GpuShaped::uploadTables(const Checkpoint& checkpoint) {
+Status SpecializedGpuPartition::uploadTables(const Checkpoint& checkpoint) {
     if (mPlan.tables.empty()) {
         return {};
     }
@@ -155,8 +156,8 @@ Status GpuShaped::uploadTables(const Checkpoint& checkpoint) {
     return {};
 }
 
-Placed GpuShaped::placeOf(const Operand& operand, size_t step,
-                          const RunArguments& arguments) const {
+Placed SpecializedGpuPartition::placeOf(const Operand& operand, size_t step,
+                                        const RunArguments& arguments) const {
     const auto in = [&](const DeviceBuffer* buffer, size_t begin) {
         return Placed::at(buffer,
                           static_cast<uint64_t>(static_cast<int64_t>(begin) + operand.offset));
@@ -194,7 +195,8 @@ Placed GpuShaped::placeOf(const Operand& operand, size_t step,
 }
 
 // Constants and tables stay where they are as long as the plan.
-Status GpuShaped::placeOperands(const RunArguments& arguments, BoundKernels& kernels) const {
+Status SpecializedGpuPartition::placeOperands(const RunArguments& arguments,
+                                              BoundKernels& kernels) const {
     std::vector<Placed>& bases = kernels.emptyBases();
     bases.push_back(Placed::at(arguments.deviceWorkspace.buffer, arguments.deviceWorkspace.offset));
     for (const ConstTensorView& input : arguments.inputs) {
@@ -208,8 +210,8 @@ Status GpuShaped::placeOperands(const RunArguments& arguments, BoundKernels& ker
     });
 }
 
-Status GpuShaped::enqueueSteps(const RunArguments& arguments, BoundKernels& kernels,
-                               GpuQueue& queue) const {
+Status SpecializedGpuPartition::enqueueSteps(const RunArguments& arguments, BoundKernels& kernels,
+                                             GpuQueue& queue) const {
     HALYARD_ASSIGN_OR_RETURN(const bool isReplayed, kernels.replay(queue, arguments.checkpoint));
     for (size_t i = isReplayed ? mPlan.launches.size() : 0; i < mPlan.launches.size(); ++i) {
         if (i % kLaunchesPerCheck == 0 && arguments.checkpoint.expired()) {
@@ -224,7 +226,8 @@ Status GpuShaped::enqueueSteps(const RunArguments& arguments, BoundKernels& kern
 }
 
 // Of a traced step with these launches; where the device is asked, with the kernels that ran.
-std::string_view GpuShaped::nameOf(size_t step, std::span<const Launch> launches) const {
+std::string_view SpecializedGpuPartition::nameOf(size_t step,
+                                                 std::span<const Launch> launches) const {
     if (mWorkspace.inPlace[step]) {
         return "in place";
     }
@@ -240,8 +243,8 @@ std::string_view GpuShaped::nameOf(size_t step, std::span<const Launch> launches
 }
 
 // Step by step, so that each has its own time.
-Status GpuShaped::runTraced(const RunArguments& arguments, BoundKernels& kernels,
-                            GpuQueue& queue) const {
+Status SpecializedGpuPartition::runTraced(const RunArguments& arguments, BoundKernels& kernels,
+                                          GpuQueue& queue) const {
     size_t next = 0;
     for (size_t step = 0; step < mLayout.steps.size(); ++step) {
         const StepTrace& tells = mParts->traces[step];
@@ -274,7 +277,7 @@ Status GpuShaped::runTraced(const RunArguments& arguments, BoundKernels& kernels
     return {};
 }
 
-uint64_t GpuShaped::bytesMovedBy(const LocalStep& step) const {
+uint64_t SpecializedGpuPartition::bytesMovedBy(const LocalStep& step) const {
     uint64_t bytes = 0;
     for (const std::vector<LocalId>* const locals : {&step.inputs, &step.outputs}) {
         for (const LocalId local : *locals) {
@@ -285,7 +288,7 @@ uint64_t GpuShaped::bytesMovedBy(const LocalStep& step) const {
     return bytes;
 }
 
-Status GpuShaped::run(const RunArguments& arguments) const {
+Status SpecializedGpuPartition::run(const RunArguments& arguments) const {
     auto* const kernels = static_cast<BoundKernels*>(arguments.state);
     if (kernels == nullptr || arguments.inputs.size() != mLayout.inputs.size() ||
         arguments.outputs.size() != mLayout.outputs.size()) {
@@ -306,7 +309,7 @@ Status GpuShaped::run(const RunArguments& arguments) const {
                                       : mParts->resources.memory.withQueue(work);
 }
 
-Status GpuShaped::readFindings(const RunArguments& arguments, GpuQueue& queue) const {
+Status SpecializedGpuPartition::readFindings(const RunArguments& arguments, GpuQueue& queue) const {
     if (mPlan.checks.empty()) {
         return {};
     }

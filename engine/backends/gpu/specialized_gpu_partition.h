@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuShaped: a partition for one set of shapes: its kernels, their order, where they find things,
-// and how they are run.
+// SpecializedGpuPartition: a partition for one set of shapes: its kernels, their order, where they
+// find things, and how they are run.
 
 #pragma once
 
@@ -74,9 +74,9 @@ struct PartitionParts {
 };
 
 // Immutable once it is created.
-class GpuShaped final : public SpecializedPartition {
+class SpecializedGpuPartition final : public SpecializedPartition {
   public:
-    explicit GpuShaped(std::shared_ptr<const PartitionParts> parts);
+    explicit SpecializedGpuPartition(std::shared_ptr<const PartitionParts> parts);
 
     Status create(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) {
         HALYARD_RETURN_IF_ERROR(inferTypes(inputs, checkpoint));
