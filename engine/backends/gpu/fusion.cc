@@ -231,13 +231,13 @@ class HorizontalFusionFinder {
             stand(nodes);
             mFused.emplace(nodes.front(), std::move(nodes));
         }
-        std::map<TensorId, std::vector<size_t>> products;
+        std::map<TensorId, std::vector<size_t>> layers;
         for (size_t i = 0; i < mPartition.nodes.size(); ++i) {
             if (nodeAt(i).kind() == NodeKind::FullyConnected) {
-                products[nodeAt(i).inputs[0]].push_back(i);
+                layers[nodeAt(i).inputs[0]].push_back(i);
             }
         }
-        for (const auto& [x, positions] : products) {
+        for (const auto& [x, positions] : layers) {
             joinSome(positions);
         }
         fusions.clear();
@@ -252,9 +252,9 @@ class HorizontalFusionFinder {
         FusedNodes nodes;
         std::vector<size_t> ends;  // what makes the result of each
 
-        void add(const FusedNodes& product) {
-            nodes.insert(nodes.end(), product.begin(), product.end());
-            ends.push_back(product.back());
+        void add(const FusedNodes& layer) {
+            nodes.insert(nodes.end(), layer.begin(), layer.end());
+            ends.push_back(layer.back());
         }
     };
 
@@ -265,27 +265,27 @@ class HorizontalFusionFinder {
         }
     }
     // Of fully connected layers of the same x.
-    void joinSome(const std::vector<size_t>& products) {
-        std::vector<bool> isJoined(products.size(), false);
-        for (size_t i = 0; i < products.size(); ++i) {
+    void joinSome(const std::vector<size_t>& layers) {
+        std::vector<bool> isJoined(layers.size(), false);
+        for (size_t i = 0; i < layers.size(); ++i) {
             HorizontalFusion all;
-            all.add(fusedWith(products[i]));
-            const size_t end = std::min(products.size(), i + kNearHorizontalFusion);
+            all.add(fusedWith(layers[i]));
+            const size_t end = std::min(layers.size(), i + kNearHorizontalFusion);
             for (size_t j = i + 1;
                  !isJoined[i] && j < end && all.ends.size() < kMostHorizontalFusion; ++j) {
                 HorizontalFusion more = all;
-                more.add(fusedWith(products[j]));
-                if (isJoined[j] || !areHorizontalFusion(nodeAt(products[i]), nodeAt(products[j])) ||
+                more.add(fusedWith(layers[j]));
+                if (isJoined[j] || !areHorizontalFusion(nodeAt(layers[i]), nodeAt(layers[j])) ||
                     !standsBeforeReaders(more)) {
                     continue;
                 }
                 all = std::move(more);
                 isJoined[j] = true;
-                mFused.erase(products[j]);
+                mFused.erase(layers[j]);
             }
             if (all.ends.size() > 1) {
                 stand(all.nodes);
-                mFused[products[i]] = std::move(all.nodes);
+                mFused[layers[i]] = std::move(all.nodes);
             }
         }
     }

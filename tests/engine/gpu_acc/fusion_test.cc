@@ -107,8 +107,7 @@ Values run(const Graph& graph, const Backend& backend, const std::vector<Values>
 
 // With the names of the kernels.
 void check(Builder& builder, TensorId output, const std::vector<std::string>& expected,
-           Products products = Products::BY_ELEMENTS, double halfTolerance = 4e-3,
-           double tolerance = 1e-5) {
+           GemmKind gemm = GemmKind::DIRECT, double halfTolerance = 4e-3, double tolerance = 1e-5) {
     SCOPED_TRACE(builder.random().seedText());
     const Graph graph = builder.graph(output);
     std::vector<Values> inputs;
@@ -116,9 +115,9 @@ void check(Builder& builder, TensorId output, const std::vector<std::string>& ex
         inputs.push_back(builder.random().values(graph.tensor(input).type));
     }
     std::vector<std::string> kernels;
-    const Values actual = run(graph, *backend(products), inputs, &kernels);
+    const Values actual = run(graph, *backend(gemm), inputs, &kernels);
     EXPECT_EQ(kernels, expected);
-    EXPECT_TRUE(cpu_test::sameValues(run(graph, *backend(products), inputs), actual, 0))
+    EXPECT_TRUE(cpu_test::sameValues(run(graph, *backend(gemm), inputs), actual, 0))
             << "traced or not";
     EXPECT_TRUE(cpu_test::sameValues(
             actual, run(graph, *makeCpuRef(), inputs),
@@ -180,10 +179,11 @@ TEST(GpuAccFusion, TakesDepthwiseConvolutionsOfExpandedPixels) {
     for (const DataType type : kReals) {
         for (int form = 0; form < 4; ++form) {
             // With a device's instructions, too: for float32, which is strict here, for copies.
-            for (int emulates = 0; emulates <= form % 2; ++emulates) {
+            for (int emulatesMatrixUnit = 0; emulatesMatrixUnit <= form % 2; ++emulatesMatrixUnit) {
                 const Case& each = cases[form];
                 SCOPED_TRACE(std::string(toString(type)) + " " + each.x.toString() + " form " +
-                             std::to_string(form) + (emulates != 0 ? " with a matrix unit" : ""));
+                             std::to_string(form) +
+                             (emulatesMatrixUnit != 0 ? " with a matrix unit" : ""));
                 Builder builder(type);
                 const TensorId x = builder.input(each.x);
                 const Shape expanded = {each.x[0], each.x[1], each.x[2], each.channels};
@@ -204,9 +204,9 @@ TEST(GpuAccFusion, TakesDepthwiseConvolutionsOfExpandedPixels) {
                 check(builder, result,
                       {each.hasActivation ? "gpu::Conv2d + Activate + DepthwiseConv2d + Binary"
                                           : "gpu::Conv2d + DepthwiseConv2d + Binary"},
-                      {.byTiles = true,
+                      {.isTiled = true,
                        .form = form,
-                       .emulates = emulates != 0,
+                       .emulatesMatrixUnit = emulatesMatrixUnit != 0,
                        .isStrict = type == DataType::FLOAT32},
                       2e-2);
             }
@@ -222,13 +222,13 @@ TEST(GpuAccFusion, TakesMeansOfPicturesIntoConvolutions) {
         return builder.layer(conv, builder.input(x), weights, {x[0], x[1], x[2], weights[0]});
     };
     // What PoCL compiles takes seconds each: a device's instructions, and form 1, every other time.
-    bool emulates = false;
+    bool emulatesMatrixUnit = false;
     for (const DataType type : kReals) {
-        const auto products = [&](int form) {
-            emulates = !emulates;
-            return Products{.byTiles = true,
+        const auto gemm = [&](int form) {
+            emulatesMatrixUnit = !emulatesMatrixUnit;
+            return GemmKind{.isTiled = true,
                             .form = form,
-                            .emulates = emulates,
+                            .emulatesMatrixUnit = emulatesMatrixUnit,
                             .isStrict = type == DataType::FLOAT32};
         };
         SCOPED_TRACE(toString(type));
@@ -242,7 +242,7 @@ TEST(GpuAccFusion, TakesMeansOfPicturesIntoConvolutions) {
                     builder.add(Pool2d{.filterH = 7, .filterW = 7, .activation = Activation::RELU6},
                                 {result}, {2, 1, 1, 40});
             result = builder.addInSteps(Reshape(), {result, builder.list({2, 40})}, {2, 40});
-            check(builder, result, {"gpu::Conv2d + Binary + Pool2d + Reshape"}, products(1));
+            check(builder, result, {"gpu::Conv2d + Binary + Pool2d + Reshape"}, gemm(1));
         }
         {
             Builder builder(type);
@@ -253,23 +253,23 @@ TEST(GpuAccFusion, TakesMeansOfPicturesIntoConvolutions) {
             result = builder.add(Reduce(), {result, builder.list({1, -2})}, {2, 20});
             result = builder.add(Activate{.function = Activate::Function::LOGISTIC}, {result},
                                  {2, 20});
-            check(builder, result, {"gpu::Conv2d + Reduce + Activate"}, products(0));
+            check(builder, result, {"gpu::Conv2d + Reduce + Activate"}, gemm(0));
         }
         {
             Builder builder(type);
             TensorId result = product(builder, {.groups = 2}, {3, 3, 4, 16}, {18, 1, 1, 8});
             result =
                     builder.addInSteps(Pool2d{.filterH = 3, .filterW = 4}, {result}, {3, 1, 1, 18});
-            check(builder, result, {"gpu::Conv2d + Pool2d"}, products(1));
+            check(builder, result, {"gpu::Conv2d + Pool2d"}, gemm(1));
         }
         {
             Builder builder(type);
             TensorId result = product(builder, {}, {1, 9, 10, 7}, {9, 1, 1, 7});
             result = builder.add(Reduce{.keepDims = true}, {result, builder.list({2, 1, 2})},
                                  {1, 1, 1, 9});
-            check(builder, result, {"gpu::Conv2d + Reduce"}, products(1));
+            check(builder, result, {"gpu::Conv2d + Reduce"}, gemm(1));
         }
-        emulates = !emulates;
+        emulatesMatrixUnit = !emulatesMatrixUnit;
     }
 }
 
@@ -288,7 +288,7 @@ TEST(GpuAccFusion, RoundsHalvesBeforeTheirMean) {
     }
     const Values input = ref_test::halves({1, 4, 4, 2}, elements);
     std::vector<std::string> kernels;
-    const Values actual = run(builder.graph(pool), *backend(Products::BY_TILES), {input}, &kernels);
+    const Values actual = run(builder.graph(pool), *backend(GemmKind::TILED), {input}, &kernels);
     EXPECT_EQ(kernels, std::vector<std::string>{"gpu::Conv2d + Pool2d"});
     EXPECT_TRUE(cpu_test::sameValues(actual,
                                      ref_test::halves({1, 1, 1, 8}, std::vector<float>(8, 0)), 0));
@@ -306,9 +306,9 @@ TEST(GpuAccFusion, TakesMeansIntoConvolutionsOfLongRows) {
                               builder.input({1, 4, 4, 512}), {16, 3, 3, 512}, {1, 4, 4, 16});
         result = builder.add(Reduce(), {result, builder.list({1, 2})}, {1, 16});
         check(builder, result, {"gpu::Conv2d + Reduce"},
-              {.byTiles = true,
+              {.isTiled = true,
                .form = type == DataType::FLOAT32 ? 3 : 1,
-               .emulates = true,
+               .emulatesMatrixUnit = true,
                .isStrict = type == DataType::FLOAT32},
               4e-3, 1e-4);
     }

@@ -111,7 +111,7 @@ TEST(GpuAccGraphs, OfGatedLayersGiveWhatCpuRefDoes) {
         for (const Gate& gate : some) {
             pass_test::TestGraph test;
             const Graph graph = gated(test, type, gate);
-            EXPECT_TRUE(agreesAsAWhole(graph, *backend(Products::AS_GPU), test.random(),
+            EXPECT_TRUE(agreesAsAWhole(graph, *backend(GemmKind::AS_GPU), test.random(),
                                        toleranceOf(type)))
                     << toText(graph);
         }
@@ -126,8 +126,8 @@ TEST(GpuAccGraphs, OfRandomLayersGiveWhatCpuRefDoes) {
     for (; graphs < 2 || steady_clock::now() < end; ++graphs) {
         const DataType type = kReals[graphs / 2 % std::size(kReals)];
         const Graph graph = randomGraph(random, type, random.integer(2, 10));
-        const Products products = graphs % 2 == 0 ? Products::AS_GPU : Products::AS_LARGE_GPU;
-        ASSERT_TRUE(agreesAsAWhole(graph, *backend(products), random, toleranceOf(type)))
+        const GemmKind gemm = graphs % 2 == 0 ? GemmKind::AS_GPU : GemmKind::AS_LARGE_GPU;
+        ASSERT_TRUE(agreesAsAWhole(graph, *backend(gemm), random, toleranceOf(type)))
                 << "graph " << graphs << "\n"
                 << toText(graph);
     }

@@ -101,7 +101,7 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
     }
     one.graph->addNode(node);
     // Strict float32 has no instructions for matrices.
-    one.graph->setRelaxedFloat(setting.products.emulates && !setting.products.isStrict);
+    one.graph->setRelaxedFloat(setting.gemm.emulatesMatrixUnit && !setting.gemm.isStrict);
     return one;
 }
 
@@ -122,7 +122,7 @@ std::string holdKernelCache() {
     }
 }
 
-std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<size_t> variant) {
+std::unique_ptr<const Backend> openOnDevice(GemmKind gemm, std::optional<size_t> variant) {
     const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
     // What PoCL compiles it keeps, and not in the folder of whoever tests. Making code fast that
     // runs once takes it twice as long, and so does compiling a kernel, once it is compiled for any
@@ -133,45 +133,44 @@ std::unique_ptr<const Backend> openOnDevice(Products products, std::optional<siz
     setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
     // Whoever runs all tests keeps the others from looking for devices.
     unsetenv("OCL_ICD_VENDORS");
-    Result<std::unique_ptr<const Backend>> opened =
-            makeGpuAcc({.choice = {.library = "",
-                                   .device = named != nullptr ? named : "pthread",
-                                   .keepsCommandBuffer = products.byTiles,
-                                   .tilesAnywhere = products.byTiles,
-                                   .asGpu = products.asGpu,
-                                   // A device that is named has its own.
-                                   .emulatesMatrixUnit = products.emulates && named == nullptr},
-                        // Both ways; once OpenCL is loaded there is one.
-                        .compilesApart = products.byTiles,
-                        .compilers = 2,
-                        .tuning = {.always = variant}});
+    Result<std::unique_ptr<const Backend>> opened = makeGpuAcc(
+            {.choice = {.library = "",
+                        .device = named != nullptr ? named : "pthread",
+                        .keepsCommandBuffer = gemm.isTiled,
+                        .tilesAnywhere = gemm.isTiled,
+                        .asGpu = gemm.asGpu,
+                        // A device that is named has its own.
+                        .emulatesMatrixUnit = gemm.emulatesMatrixUnit && named == nullptr},
+             // Both ways; once OpenCL is loaded there is one.
+             .compilesApart = gemm.isTiled,
+             .compilers = 2,
+             .tuning = {.always = variant}});
     return opened.ok() ? *std::move(opened) : nullptr;
 }
 
 }  // namespace
 
-const Backend* backend(Products products) {
-    static std::map<Products, std::unique_ptr<const Backend>> made;
+const Backend* backend(GemmKind gemm) {
+    static std::map<GemmKind, std::unique_ptr<const Backend>> made;
     if (made.empty()) {
-        made[Products::BY_TILES] = openOnDevice(Products::BY_TILES, std::nullopt);
+        made[GemmKind::TILED] = openOnDevice(GemmKind::TILED, std::nullopt);
     }
-    if (!made.contains(products)) {
-        made[products] = openOnDevice(
-                products, products.form < 0 ? std::nullopt
-                                            : std::optional(static_cast<size_t>(products.form)));
+    if (!made.contains(gemm)) {
+        made[gemm] = openOnDevice(
+                gemm, gemm.form < 0 ? std::nullopt : std::optional(static_cast<size_t>(gemm.form)));
     }
-    return made[products].get();
+    return made[gemm].get();
 }
 
-const Backend* backendOfVariant(size_t variant, Products products) {
-    static std::map<std::pair<size_t, Products>, std::unique_ptr<const Backend>> made;
+const Backend* backendOfVariant(size_t variant, GemmKind gemm) {
+    static std::map<std::pair<size_t, GemmKind>, std::unique_ptr<const Backend>> made;
     // The first one loads OpenCL.
     if (backend() == nullptr) {
         return nullptr;
     }
-    auto& one = made[{variant, products}];
+    auto& one = made[{variant, gemm}];
     if (one == nullptr) {
-        one = openOnDevice(products, variant);
+        one = openOnDevice(gemm, variant);
     }
     return one.get();
 }
@@ -181,8 +180,8 @@ Result<std::vector<Values>> evaluateOnDevice(const NodeDescriptor& descriptor,
                                              const std::vector<TensorType>& outputs,
                                              const Setting& setting) {
     const Backend& device = setting.variant.has_value()
-                                    ? *backendOfVariant(*setting.variant, setting.products)
-                                    : *backend(setting.products);
+                                    ? *backendOfVariant(*setting.variant, setting.gemm)
+                                    : *backend(setting.gemm);
     const OneNode one = graphOf(descriptor, inputs, outputs, setting);
     HALYARD_RETURN_IF_ERROR(device.supports(*one.graph, 0));
     DeviceMemory& memory = *device.memory();
@@ -289,11 +288,11 @@ testing::AssertionResult agrees(const NodeDescriptor& node,
                                 const std::vector<std::optional<Values>>& inputs,
                                 const std::vector<TensorType>& outputs,
                                 std::optional<double> tolerance, uint64_t constantInputs,
-                                Products products, std::optional<size_t> variant) {
+                                GemmKind gemm, std::optional<size_t> variant) {
     for (const bool shapesAreKnown : {true, false}) {
         const testing::AssertionResult same = agreesIn({.shapesAreKnown = shapesAreKnown,
                                                         .constantInputs = constantInputs,
-                                                        .products = products,
+                                                        .gemm = gemm,
                                                         .variant = variant},
                                                        node, inputs, outputs, tolerance);
         if (!same) {

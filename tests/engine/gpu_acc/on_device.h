@@ -32,36 +32,36 @@ inline constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, Data
                                       DataType::QUANT8_ASYMM_SIGNED};
 
 // Tile by tile, or element by element as processors have them.
-struct Products {
-    bool byTiles = false;
-    int form = -1;          // of tiles: this one, or the best
-    bool emulates = false;  // instructions for matrices, by what PoCL has
-    bool isStrict = false;  // float32 is not rounded for them
-    bool asGpu = false;     // all that GPUs are gone about as
+struct GemmKind {
+    bool isTiled = false;
+    int form = -1;                    // of tiles: this one, or the best
+    bool emulatesMatrixUnit = false;  // instructions for matrices, by what PoCL has
+    bool isStrict = false;            // float32 is not rounded for them
+    bool asGpu = false;               // all that GPUs are gone about as
 
-    static const Products BY_TILES;
-    static const Products BY_ELEMENTS;
-    static const Products BY_MATRICES;
-    static const Products BY_COPIES;
-    static const Products AS_GPU;
-    static const Products AS_LARGE_GPU;
-    auto operator<=>(const Products&) const = default;
+    static const GemmKind TILED;
+    static const GemmKind DIRECT;
+    static const GemmKind MATRIX_UNIT;
+    static const GemmKind ASYNC_COPY;
+    static const GemmKind AS_GPU;
+    static const GemmKind AS_LARGE_GPU;
+    auto operator<=>(const GemmKind&) const = default;
 };
-inline constexpr Products Products::BY_TILES = {.byTiles = true};
-inline constexpr Products Products::BY_ELEMENTS = {};
-inline constexpr Products Products::BY_MATRICES = {.byTiles = true, .emulates = true};
-inline constexpr Products Products::BY_COPIES = {
-        .byTiles = true, .emulates = true, .isStrict = true};
-inline constexpr Products Products::AS_GPU = {.byTiles = true, .asGpu = true};
-inline constexpr Products Products::AS_LARGE_GPU = {
-        .byTiles = true, .emulates = true, .asGpu = true};
+inline constexpr GemmKind GemmKind::TILED = {.isTiled = true};
+inline constexpr GemmKind GemmKind::DIRECT = {};
+inline constexpr GemmKind GemmKind::MATRIX_UNIT = {.isTiled = true, .emulatesMatrixUnit = true};
+inline constexpr GemmKind GemmKind::ASYNC_COPY = {
+        .isTiled = true, .emulatesMatrixUnit = true, .isStrict = true};
+inline constexpr GemmKind GemmKind::AS_GPU = {.isTiled = true, .asGpu = true};
+inline constexpr GemmKind GemmKind::AS_LARGE_GPU = {
+        .isTiled = true, .emulatesMatrixUnit = true, .asGpu = true};
 // As many as a process has devices for; beyond the last it is the last again.
-inline constexpr int kTileForms = 8;
+inline constexpr int kGemmForms = 8;
 
 // GpuAcc on PoCL, or on the device that HALYARD_OPENCL_DEVICE names; null where there is none.
-const Backend* backend(Products products = Products::BY_ELEMENTS);
+const Backend* backend(GemmKind gemm = GemmKind::DIRECT);
 // The same, which takes of all variants the one with this number, or the last.
-const Backend* backendOfVariant(size_t variant, Products products = Products::BY_ELEMENTS);
+const Backend* backendOfVariant(size_t variant, GemmKind gemm = GemmKind::DIRECT);
 
 // Skips the test where there is no device.
 #define HALYARD_NEEDS_DEVICE()                       \
@@ -74,7 +74,7 @@ struct Setting {
     bool shapesAreKnown = true;
     uint64_t constantInputs = 0;  // a bit for each input that the graph has the values of
     bool controlInputsAreConstant = true;
-    Products products = Products::BY_ELEMENTS;
+    GemmKind gemm = GemmKind::DIRECT;
     std::optional<size_t> variant = std::nullopt;  // as backendOfVariant() has it
 };
 
@@ -92,8 +92,7 @@ testing::AssertionResult agrees(const NodeDescriptor& node,
                                 const std::vector<std::optional<Values>>& inputs,
                                 const std::vector<TensorType>& outputs,
                                 std::optional<double> tolerance = std::nullopt,
-                                uint64_t constantInputs = 0,
-                                Products products = Products::BY_ELEMENTS,
+                                uint64_t constantInputs = 0, GemmKind gemm = GemmKind::DIRECT,
                                 std::optional<size_t> variant = std::nullopt);
 
 // The same in one setting.

@@ -157,7 +157,7 @@ TEST(GpuAccRows, GiveTheSameInGroupsOfAnySize) {
             std::vector<std::optional<Values>> inputs = {randomValues(random, x)};
             inputs.insert(inputs.end(), others.begin(), others.end());
             ASSERT_TRUE(agrees(node, inputs, {output}, 10 * toleranceOfRows(type), 0,
-                               Products::BY_ELEMENTS, variant))
+                               GemmKind::DIRECT, variant))
                     << toString(node) << " of " << x.toString() << ", variant " << variant;
         }
     };
@@ -210,8 +210,7 @@ TEST(GpuAccRows, NormaliseLayersAsTheReference) {
             ASSERT_TRUE(agrees(node,
                                {x, (which & 1) != 0 ? std::optional(gamma) : std::nullopt,
                                 (which & 2) != 0 ? std::optional(beta) : std::nullopt},
-                               {x.type}, 10 * toleranceOfRows(type), 0, Products::BY_ELEMENTS,
-                               variant))
+                               {x.type}, 10 * toleranceOfRows(type), 0, GemmKind::DIRECT, variant))
                     << x.type.toString() << " from axis " << axis << " on, weights " << which;
         }
     };

@@ -32,7 +32,7 @@ constexpr Types kTypes[] = {
 // `channelDim`: that of the weights which has a channel of the output each.
 void check(RandomValues& random, const NodeDescriptor& node, const Types& types, Shape x,
            Shape weights, uint32_t channelDim, std::optional<Values> last = std::nullopt,
-           Products products = Products::BY_ELEMENTS) {
+           GemmKind gemm = GemmKind::DIRECT) {
     SCOPED_TRACE(toString(node) + " of " + x.toString() + " " + std::string(toString(types.x)) +
                  " by " + weights.toString() + " " + std::string(toString(types.weights)));
     const int32_t channels = weights[channelDim];
@@ -60,13 +60,13 @@ void check(RandomValues& random, const NodeDescriptor& node, const Types& types,
         inputs.push_back(std::move(last));
     }
     // Factors of eleven bits, where float32 is multiplied by such instructions.
-    const bool rounds = products.emulates && !products.isStrict;
+    const bool rounds = gemm.emulatesMatrixUnit && !gemm.isStrict;
     // Sums of thousands differ by their order.
     const bool isLong = countOf(weights) / channels > 1000;
     const double exact = isLong ? 5e-5 : 1e-5;
     const double tolerance = types.x == DataType::FLOAT16 ? 2e-3 : rounds ? 1e-2 : exact;
-    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, kConstantWeights, products));
-    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, 0, products));
+    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, kConstantWeights, gemm));
+    EXPECT_TRUE(agrees(node, inputs, {output}, tolerance, 0, gemm));
 }
 
 Activation anyActivation(RandomValues& random) {
@@ -159,17 +159,17 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesOfEachFormAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    for (int form = 0; form < kTileForms; ++form) {
+    for (int form = 0; form < kGemmForms; ++form) {
         SCOPED_TRACE(form);
-        const auto byTiles = [&](const NodeDescriptor& node, const Types& types, Shape x,
+        const auto isTiled = [&](const NodeDescriptor& node, const Types& types, Shape x,
                                  Shape weights) {
             check(random, node, types, x, weights, 0, std::nullopt,
-                  {.byTiles = true, .form = form});
+                  {.isTiled = true, .form = form});
         };
         // What PoCL compiles takes a second each.
         const Types& types = kTypes[form % 2 == 0 ? 0 : 2 + form / 2];
-        byTiles(Conv2d{.activation = anyActivation(random)}, types, {1, 5, 3, 70}, {9, 1, 1, 70});
-        byTiles(Conv2d{.window = {.padding = PaddingScheme::SAME}}, types, {1, 5, 4, 16},
+        isTiled(Conv2d{.activation = anyActivation(random)}, types, {1, 5, 3, 70}, {9, 1, 1, 70});
+        isTiled(Conv2d{.window = {.padding = PaddingScheme::SAME}}, types, {1, 5, 4, 16},
                 {36, 3, 3, 16});
     }
 }
@@ -179,12 +179,12 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesOfLongRowsAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    for (int form = 0; form < kTileForms; ++form) {
+    for (int form = 0; form < kGemmForms; ++form) {
         SCOPED_TRACE(form);
         // What PoCL compiles takes a second each.
         check(random, Conv2d{.window = {.padding = PaddingScheme::SAME}},
               kTypes[form % 2 == 0 ? 1 : 4], {1, 5, 7, 128}, {40, 3, 3, 128}, 0, std::nullopt,
-              {.byTiles = true, .form = form});
+              {.isTiled = true, .form = form});
     }
 }
 
@@ -192,22 +192,22 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    const auto byTiles = [&](const NodeDescriptor& node, const Types& types, Shape x,
+    const auto isTiled = [&](const NodeDescriptor& node, const Types& types, Shape x,
                              Shape weights) {
-        check(random, node, types, x, weights, 0, std::nullopt, Products::BY_TILES);
+        check(random, node, types, x, weights, 0, std::nullopt, GemmKind::TILED);
     };
     for (const Types& types : kTypes) {
-        byTiles(Conv2d{.activation = anyActivation(random)}, types, {2, 9, 9, 33}, {130, 1, 1, 33});
-        byTiles(Conv2d(), types, {1, 9, 8, 8}, {70, 1, 1, 8});
-        byTiles(Conv2d{.window = {.padding = PaddingScheme::SAME, .dilationH = 2}}, types,
+        isTiled(Conv2d{.activation = anyActivation(random)}, types, {2, 9, 9, 33}, {130, 1, 1, 33});
+        isTiled(Conv2d(), types, {1, 9, 8, 8}, {70, 1, 1, 8});
+        isTiled(Conv2d{.window = {.padding = PaddingScheme::SAME, .dilationH = 2}}, types,
                 {1, 7, 6, 5}, {7, 3, 2, 5});
-        byTiles(Conv2d{.groups = 3, .activation = anyActivation(random)}, types, {1, 4, 5, 6},
+        isTiled(Conv2d{.groups = 3, .activation = anyActivation(random)}, types, {1, 4, 5, 6},
                 {9, 2, 2, 2});
-        byTiles(Conv2d{.window = {.padding = PaddingScheme::SAME}, .groups = 2}, types,
+        isTiled(Conv2d{.window = {.padding = PaddingScheme::SAME}, .groups = 2}, types,
                 {1, 4, 5, 16}, {24, 3, 3, 8});
-        byTiles(FullyConnected{.activation = anyActivation(random)}, types, {3, 130}, {21, 130});
-        byTiles(FullyConnected{.activation = anyActivation(random)}, types, {1, 272}, {21, 272});
-        byTiles(FullyConnected{}, types, {9, 32}, {21, 32});
+        isTiled(FullyConnected{.activation = anyActivation(random)}, types, {3, 130}, {21, 130});
+        isTiled(FullyConnected{.activation = anyActivation(random)}, types, {1, 272}, {21, 272});
+        isTiled(FullyConnected{}, types, {9, 32}, {21, 32});
     }
 }
 
@@ -218,9 +218,9 @@ TEST(GpuAccWeightedSum, ConvolvesByMatricesAsTheReference) {
     SCOPED_TRACE(random.seedText());
     const auto byMatrices = [&](const NodeDescriptor& node, const Types& types, Shape x,
                                 Shape weights, int form = -1) {
-        Products products = Products::BY_MATRICES;
-        products.form = form;
-        check(random, node, types, x, weights, 0, std::nullopt, products);
+        GemmKind gemm = GemmKind::MATRIX_UNIT;
+        gemm.form = form;
+        check(random, node, types, x, weights, 0, std::nullopt, gemm);
     };
     // What PoCL compiles takes seconds each.
     for (const Types& types : {kTypes[0], kTypes[1], kTypes[2], kTypes[5]}) {
@@ -247,9 +247,9 @@ TEST(GpuAccWeightedSum, ConvolvesExactFloatsByCopiesAsTheReference) {
     SCOPED_TRACE(random.seedText());
     const auto byCopies = [&](const NodeDescriptor& node, Shape x, Shape weights, int form) {
         SCOPED_TRACE(form);
-        Products products = Products::BY_COPIES;
-        products.form = form;
-        check(random, node, kTypes[0], x, weights, 0, std::nullopt, products);
+        GemmKind gemm = GemmKind::ASYNC_COPY;
+        gemm.form = form;
+        check(random, node, kTypes[0], x, weights, 0, std::nullopt, gemm);
     };
     // What PoCL compiles takes seconds each.
     for (const int form : {0, 5}) {

@@ -17,7 +17,7 @@ namespace halyard::engine::gpu {
 struct GemmNumbers {
     int32_t rows = 0;
     int32_t columns = 0;
-    int32_t inner = 0;
+    int32_t depth = 0;
     int32_t aRow = 0;  // from one row of a to the next
     int32_t aInner = 0;
     int32_t bColumn = 0;
@@ -39,7 +39,7 @@ struct BatchGemm {
     Operand b = {};
     Operand result = {};
     Operand starts = {};  // of each matrix in a, b and the result: int32
-    int64_t matrices = 0;
+    int64_t batch = 0;
     int32_t aStarts = 0;  // divides where each matrix of a starts
     int32_t bStarts = 0;
     GemmNumbers numbers = {};
@@ -60,7 +60,7 @@ inline constexpr std::string_view kBatchGemmText = R"(
 typedef struct {
     int rows;
     int columns;
-    int inner;
+    int depth;
     int a_row;
     int a_inner;
     int b_column;
@@ -114,12 +114,12 @@ int scale(int sum, const GemmNumbers numbers) {
     BIND_IN(W, pb);      \
     BIND_IN(I32, starts); \
     BIND_OUT(R, pr);      \
-    const int a_start = starts[3 * matrix];     \
-    const int b_start = starts[3 * matrix + 1]; \
-    const int r_start = starts[3 * matrix + 2]
+    const int a_start = starts[3 * batch];     \
+    const int b_start = starts[3 * batch + 1]; \
+    const int r_start = starts[3 * batch + 2]
 #define PUT(sum, at_row, at_column) \
     VALUE(R) value = FINISH(sum); \
-    EPILOGUE(value, (matrix * numbers.rows + (at_row)) * numbers.columns + (at_column)) \
+    EPILOGUE(value, (batch * numbers.rows + (at_row)) * numbers.columns + (at_column)) \
     STORE(R, pr, r_start + (at_row) * numbers.row + (at_column) * numbers.column, value)
 )";
 

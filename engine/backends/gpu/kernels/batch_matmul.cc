@@ -34,7 +34,7 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply(
         GEMM_PARAMETERS EPILOGUES_PARAMETERS) {
     const int column = (int)get_global_id(0);
     const int row = (int)get_global_id(1);
-    const int matrix = (int)get_global_id(2);
+    const int batch = (int)get_global_id(2);
     if (column >= numbers.columns || row >= numbers.rows) {
         return;
     }
@@ -42,7 +42,7 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply(
     int a = a_start + row * numbers.a_row;
     int b = b_start + column * numbers.b_column;
     SUM sum = 0;
-    for (int k = 0; k < numbers.inner; ++k) {
+    for (int k = 0; k < numbers.depth; ++k) {
         sum = ADD(sum, LOAD(X, pa, a), LOAD(W, pb, b));
         a += numbers.a_inner;
         b += numbers.b_inner;
@@ -144,7 +144,7 @@ size_t endOfEpilogue(const StepPlan& step) {
 
 // Sees the step's last result as the leader's, or has it in memory of its own.
 Result<Target> targetOf(StepPlan& step) {
-    const TensorType& product = step.output(0, step.leader());
+    const TensorType& output = step.output(0, step.leader());
     const size_t last = step.nodeCount() - 1;
     View view = View::dense(step.output(0, endOfEpilogue(step) - 1).shape);
     Target target = {.seen = {.operand = step.out(0, last), .view = view}, .moves = {}};
@@ -155,14 +155,14 @@ Result<Target> targetOf(StepPlan& step) {
             HALYARD_ASSIGN_OR_RETURN(isSeen, moveView(step, which, view));
         }
     }
-    std::optional<View> own = isSeen ? view.inverse(product.shape) : std::nullopt;
-    if (own.has_value() && hasMatrices(*own, product.shape.rank())) {
+    std::optional<View> own = isSeen ? view.inverse(output.shape) : std::nullopt;
+    if (own.has_value() && hasMatrices(*own, output.shape.rank())) {
         target.seen.view = *std::move(own);
         target.moves.clear();
         return target;
     }
-    HALYARD_ASSIGN_OR_RETURN(const size_t bytes, product.byteSize());
-    target.seen = {.operand = step.scratch(bytes), .view = View::dense(product.shape)};
+    HALYARD_ASSIGN_OR_RETURN(const size_t bytes, output.byteSize());
+    target.seen = {.operand = step.scratch(bytes), .view = View::dense(output.shape)};
     return target;
 }
 
@@ -187,11 +187,11 @@ Status moveResult(StepPlan& step, const Target& target) {
 }
 
 // Where each matrix of the output has its matrix of a tensor of `shape`: an extent of 1 serves all.
-int64_t startOf(const View& view, const Shape& shape, const Shape& output, int64_t matrix) {
+int64_t startOf(const View& view, const Shape& shape, const Shape& output, int64_t batch) {
     int64_t start = 0;
     for (size_t axis = output.rank() - 2; axis-- > 0;) {
-        start += shape[axis] == 1 ? 0 : view.offset(axis, matrix % output[axis]);
-        matrix /= output[axis];
+        start += shape[axis] == 1 ? 0 : view.offset(axis, batch % output[axis]);
+        batch /= output[axis];
     }
     return start;
 }
@@ -218,32 +218,32 @@ GemmNumbers numbersOf(const TensorType& a, const TensorType& b, const TensorType
     return n;
 }
 
-Status addDirectGemm(StepPlan& step, const BatchGemm& product) {
-    const GemmNumbers& n = product.numbers;
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kDirectGemm, product.defines));
-    product.addArguments(*launch);
+Status addDirectGemm(StepPlan& step, const BatchGemm& gemm) {
+    const GemmNumbers& n = gemm.numbers;
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kDirectGemm, gemm.defines));
+    gemm.addArguments(*launch);
     launch->workItems = {static_cast<size_t>(n.columns), static_cast<size_t>(n.rows),
-                         static_cast<size_t>(product.matrices)};
-    launch->work = static_cast<uint64_t>(product.matrices) * static_cast<uint64_t>(n.rows) *
-                   static_cast<uint64_t>(n.columns) * (static_cast<uint64_t>(n.inner) + 4);
+                         static_cast<size_t>(gemm.batch)};
+    launch->work = static_cast<uint64_t>(gemm.batch) * static_cast<uint64_t>(n.rows) *
+                   static_cast<uint64_t>(n.columns) * (static_cast<uint64_t>(n.depth) + 4);
     return {};
 }
 
-Status multiply(StepPlan& step, const BatchGemm& product) {
+Status multiply(StepPlan& step, const BatchGemm& gemm) {
     std::vector<Variant> variants;
-    const std::vector<GemmForm> forms = batchGemmChoices(step, product).legal;
+    const std::vector<GemmForm> forms = batchGemmChoices(step, gemm).legal;
     for (const GemmForm& form : forms) {
         variants.push_back({.name = form.name(), .plan = [&](StepPlan& own) {
                                 return form.algorithm == GemmAlgorithm::DIRECT
-                                               ? addDirectGemm(own, product)
-                                               : addTiledBatchGemm(own, product, form);
+                                               ? addDirectGemm(own, gemm)
+                                               : addTiledBatchGemm(own, gemm, form);
                             }});
     }
-    const GemmNumbers& n = product.numbers;
-    std::string key = "matrices " + product.defines;
+    const GemmNumbers& n = gemm.numbers;
+    std::string key = "batch gemm " + gemm.defines;
     for (const int64_t number :
-         {product.matrices, int64_t{product.aStarts}, int64_t{product.bStarts}, int64_t{n.rows},
-          int64_t{n.columns}, int64_t{n.inner}, int64_t{n.aRow}, int64_t{n.aInner},
+         {gemm.batch, int64_t{gemm.aStarts}, int64_t{gemm.bStarts}, int64_t{n.rows},
+          int64_t{n.columns}, int64_t{n.depth}, int64_t{n.aRow}, int64_t{n.aInner},
           int64_t{n.bColumn}, int64_t{n.bInner}, int64_t{n.row}, int64_t{n.column}}) {
         key.append(" ").append(std::to_string(number));
     }
@@ -265,53 +265,53 @@ Status plan(const BatchMatmul& node, StepPlan& step) {
     const TensorType& b = step.input(1, leader);
     const TensorType& output = step.output(0, leader);
     const size_t rank = output.shape.rank();
-    BatchGemm product = {.numbers = numbersOf(a, b, output)};
-    GemmNumbers& n = product.numbers;
-    n.inner = a.shape[node.transposeA ? rank - 2 : rank - 1];
+    BatchGemm gemm = {.numbers = numbersOf(a, b, output)};
+    GemmNumbers& n = gemm.numbers;
+    n.depth = a.shape[node.transposeA ? rank - 2 : rank - 1];
     HALYARD_ASSIGN_OR_RETURN(const Target target, targetOf(step));
-    product.result = target.seen.operand;
+    gemm.result = target.seen.operand;
     n.row = strideOf(target.seen.view, rank - 2);
     n.column = strideOf(target.seen.view, rank - 1);
-    product.matrices = countOf(output.shape) / n.rows / n.columns;
+    gemm.batch = countOf(output.shape) / n.rows / n.columns;
     // Where each matrix begins takes memory that no budget counts.
-    if (product.matrices > kMaxBatch) {
+    if (gemm.batch > kMaxBatch) {
         return unsupported("multiplies at most " + std::to_string(kMaxBatch) + " matrices at once");
     }
-    std::vector<int32_t> starts(static_cast<size_t>(product.matrices) * 3, 0);
+    std::vector<int32_t> starts(static_cast<size_t>(gemm.batch) * 3, 0);
     const auto start = [&](size_t which, const View& view, const Shape& shape) {
         int32_t divisor = 0;
-        for (int64_t matrix = 0; matrix < product.matrices; ++matrix) {
-            const auto begin = static_cast<int32_t>(startOf(view, shape, output.shape, matrix));
-            starts[static_cast<size_t>(matrix) * 3 + which] = begin;
+        for (int64_t batch = 0; batch < gemm.batch; ++batch) {
+            const auto begin = static_cast<int32_t>(startOf(view, shape, output.shape, batch));
+            starts[static_cast<size_t>(batch) * 3 + which] = begin;
             divisor = std::gcd(divisor, begin);
         }
         return divisor;
     };
     start(2, target.seen.view, output.shape);
-    product.a = step.in(0, leader);
-    product.b = step.in(1, leader);
-    if (n.inner > 0) {
+    gemm.a = step.in(0, leader);
+    gemm.b = step.in(1, leader);
+    if (n.depth > 0) {
         HALYARD_ASSIGN_OR_RETURN(const Seen left, factorOf(step, 0));
         HALYARD_ASSIGN_OR_RETURN(const Seen right, factorOf(step, 1));
-        product.a = left.operand;
-        product.b = right.operand;
+        gemm.a = left.operand;
+        gemm.b = right.operand;
         n.aRow = strideOf(left.view, node.transposeA ? rank - 1 : rank - 2);
         n.aInner = strideOf(left.view, node.transposeA ? rank - 2 : rank - 1);
         n.bColumn = strideOf(right.view, node.transposeB ? rank - 2 : rank - 1);
         n.bInner = strideOf(right.view, node.transposeB ? rank - 1 : rank - 2);
-        product.aStarts = start(0, left.view, a.shape);
-        product.bStarts = start(1, right.view, b.shape);
+        gemm.aStarts = start(0, left.view, a.shape);
+        gemm.bStarts = start(1, right.view, b.shape);
     }
-    product.starts = step.table(std::span<const int32_t>(starts));
-    product.epilogue = epilogueOf(step, {.first = leader + 1, .end = endOfEpilogue(step)});
-    product.defines = define("X", storageOf(a.type)) + define("W", storageOf(b.type)) +
-                      define("R", storageOf(output.type)) + product.epilogue.defines;
+    gemm.starts = step.table(std::span<const int32_t>(starts));
+    gemm.epilogue = epilogueOf(step, {.first = leader + 1, .end = endOfEpilogue(step)});
+    gemm.defines = define("X", storageOf(a.type)) + define("W", storageOf(b.type)) +
+                   define("R", storageOf(output.type)) + gemm.epilogue.defines;
     if (isQuantized(output.type)) {
-        product.defines += define("QUANTIZED");
+        gemm.defines += define("QUANTIZED");
     } else if (output.type == DataType::INT32) {
-        product.defines += define("INTEGER");
+        gemm.defines += define("INTEGER");
     }
-    HALYARD_RETURN_IF_ERROR(multiply(step, product));
+    HALYARD_RETURN_IF_ERROR(multiply(step, gemm));
     return moveResult(step, target);
 }
 

@@ -209,7 +209,7 @@ Status addConvolution(StepPlan& step, Activation activation, const Geometry& geo
     // Neighbours of one group read the same elements.
     const int32_t channels = geometry.channelsPerGroup % 4 == 0 || geometry.groups() == 1 ? 4 : 1;
     return addLaunch(step, kConvolution, activation, geometry, channels,
-                     define("CHANNELS", channels), static_cast<uint64_t>(geometry.products()));
+                     define("CHANNELS", channels), static_cast<uint64_t>(geometry.gemmDepth()));
 }
 
 // Each FullyConnected of the step, with what follows it.

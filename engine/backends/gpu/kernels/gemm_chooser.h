@@ -24,7 +24,7 @@ namespace halyard::engine::gpu {
 // Of a row of products, as kTileLoadText has them.
 inline int64_t rowWords(const Geometry& geometry, const VectorLoad& vectors) {
     if (!vectors.gathers) {
-        return partsOf(geometry.products(), vectors.pack);
+        return partsOf(geometry.gemmDepth(), vectors.pack);
     }
     // Each part begins with a word of its own.
     const bool isWhole = geometry.groupDepth == geometry.depth && geometry.dilationW == 1;

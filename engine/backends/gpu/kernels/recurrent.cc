@@ -140,24 +140,24 @@ Status Recurrence::takeInputs(size_t x, std::optional<size_t> aux, bool normaliz
         if (inStep) {
             continue;
         }
-        InputProduct product = {.x = asStored(mStep.in(x)),
-                                .weights = mStep.in(inputs.weights),
-                                .result = mSums->at(i * mUnits * int64_t{sizeof(float)}),
-                                .rows = rows,
-                                .columns = mUnits,
-                                .depth = size,
-                                .stride = gates * mUnits};
+        InputGemm gemm = {.x = asStored(mStep.in(x)),
+                          .weights = mStep.in(inputs.weights),
+                          .result = mSums->at(i * mUnits * int64_t{sizeof(float)}),
+                          .rows = rows,
+                          .columns = mUnits,
+                          .depth = size,
+                          .stride = gates * mUnits};
         if (!normalizes) {
-            product.bias = mStep.in(inputs.bias);
+            gemm.bias = mStep.in(inputs.bias);
         }
-        HALYARD_RETURN_IF_ERROR(addInputProduct(mStep, product));
+        HALYARD_RETURN_IF_ERROR(addInputGemm(mStep, gemm));
         if (aux.has_value()) {
-            product.x = asStored(mStep.in(*aux));
-            product.weights = mStep.in(inputs.auxWeights);
-            product.bias = std::nullopt;
-            product.adds = true;
-            product.depth = mStep.input(inputs.auxWeights).shape[1];
-            HALYARD_RETURN_IF_ERROR(addInputProduct(mStep, product));
+            gemm.x = asStored(mStep.in(*aux));
+            gemm.weights = mStep.in(inputs.auxWeights);
+            gemm.bias = std::nullopt;
+            gemm.adds = true;
+            gemm.depth = mStep.input(inputs.auxWeights).shape[1];
+            HALYARD_RETURN_IF_ERROR(addInputGemm(mStep, gemm));
         }
     }
     return {};

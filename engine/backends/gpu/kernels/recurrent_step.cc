@@ -20,8 +20,8 @@ constexpr int64_t kRows = 4;
 constexpr size_t kTile = 16;
 
 // A tile of the result for each work-group; each work-item has two of its elements.
-constexpr KernelFamily kInputProduct = {.kernel = "multiply_inputs",
-                                        .text = R"(
+constexpr KernelFamily kInputGemm = {.kernel = "multiply_inputs",
+                                     .text = R"(
 #define TILE 16
 __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply_inputs(
         IN(px), IN(weights),
@@ -81,7 +81,7 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply_inputs(
     }
 }
 )",
-                                        .local = {kTile, kTile / 2, 1}};
+                                     .local = {kTile, kTile / 2, 1}};
 
 // A copy of the kernels' struct.
 struct Numbers {
@@ -563,7 +563,7 @@ Status addSums(StepPlan& step, const RecurrentStep& recurrent, const std::option
 
 }  // namespace
 
-Status addInputProduct(StepPlan& step, const InputProduct& product) {
+Status addInputGemm(StepPlan& step, const InputGemm& product) {
     if (product.rows == 0 || product.columns == 0) {
         return {};
     }
@@ -575,7 +575,7 @@ Status addInputProduct(StepPlan& step, const InputProduct& product) {
     if (product.adds) {
         defines.add("ADDS");
     }
-    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kInputProduct, defines.text()));
+    HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kInputGemm, defines.text()));
     launch->with(product.x.operand).with(product.weights);
     if (product.bias.has_value()) {
         launch->with(*product.bias);

@@ -32,7 +32,7 @@ struct StoredRows {
 
 // result = bias + rows * weights, or result += rows * weights: [rows, columns] of float32 with
 // `stride` elements from a row to the next.
-struct InputProduct {
+struct InputGemm {
     Stored x;
     Operand weights;  // [columns, depth], stored as x, as is the bias
     std::optional<Operand> bias = {};
@@ -43,7 +43,7 @@ struct InputProduct {
     int64_t depth = 0;
     int64_t stride = 0;
 };
-Status addInputProduct(StepPlan& step, const InputProduct& product);
+Status addInputGemm(StepPlan& step, const InputGemm& product);
 
 // The gates of an LSTM, or what takes the place of one. Weights, biases and all that belongs to a
 // gate are stored as `storage` says.

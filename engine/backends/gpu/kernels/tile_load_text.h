@@ -39,7 +39,7 @@ typedef struct {
     int part;  // elements that it has
 #endif
 #endif
-    int products;  // elements that a row has in all
+    int depth;  // elements that a row has in all
     int w_start;
     int w_rows;
     int k;    // number of the element at which the work-item's next vectors begin
@@ -136,7 +136,7 @@ UNROLL
             continue;
         }
         const bool is_there = k < rows->end && i * ROWS_APART < rows->w_rows;
-        const int start = rows->w_start + i * ROWS_APART * rows->products;
+        const int start = rows->w_start + i * ROWS_APART * rows->depth;
 #if defined(GATHERS) && PACK > 1
         GATHER(W, pw, next_w[i], start + w_moved, rows->element, 0, is_there ? part : 0, 0, 0);
 #elif defined(GATHERS)

@@ -24,35 +24,35 @@ constexpr KernelFamily kTiledBatchGemm = {.kernel = "tiled_batch_gemm",
                                           .local = {kTileWorkItems, 1, 1}};
 
 // A divisor of all that vectors along K have to be aligned to; 0: there are none.
-int32_t vectorDivisorOf(const BatchGemm& product) {
-    const GemmNumbers& n = product.numbers;
+int32_t vectorDivisorOf(const BatchGemm& gemm) {
+    const GemmNumbers& n = gemm.numbers;
     int32_t divisor = 0;
     if (n.aInner == 1) {
-        divisor = std::gcd(divisor, std::gcd(n.inner, std::gcd(n.aRow, product.aStarts)));
+        divisor = std::gcd(divisor, std::gcd(n.depth, std::gcd(n.aRow, gemm.aStarts)));
     }
     if (n.bInner == 1) {
-        divisor = std::gcd(divisor, std::gcd(n.inner, std::gcd(n.bColumn, product.bStarts)));
+        divisor = std::gcd(divisor, std::gcd(n.depth, std::gcd(n.bColumn, gemm.bStarts)));
     }
     return divisor;
 }
 
 }  // namespace
 
-GemmChoices batchGemmChoices(const StepPlan& step, const BatchGemm& product) {
+GemmChoices batchGemmChoices(const StepPlan& step, const BatchGemm& gemm) {
     const size_t leader = step.leader();
-    const GemmNumbers& n = product.numbers;
+    const GemmNumbers& n = gemm.numbers;
     // Operands of two types are read element by element.
     const bool isAlike = step.input(0, leader).type == step.input(1, leader).type;
     return chooseBatchGemm(gemmNeedsOf(step, leader), {.rows = n.rows,
                                                        .columns = n.columns,
-                                                       .depth = isAlike ? n.inner : 0,
-                                                       .batch = product.matrices,
-                                                       .vectorDivisor = vectorDivisorOf(product)});
+                                                       .depth = isAlike ? n.depth : 0,
+                                                       .batch = gemm.batch,
+                                                       .vectorDivisor = vectorDivisorOf(gemm)});
 }
 
-Status addTiledBatchGemm(StepPlan& step, const BatchGemm& product, const GemmForm& form) {
+Status addTiledBatchGemm(StepPlan& step, const BatchGemm& gemm, const GemmForm& form) {
     const GemmTile& tile = form.tile;
-    std::string defines = product.defines + define("TM", tile.rows) + define("TN", tile.columns) +
+    std::string defines = gemm.defines + define("TM", tile.rows) + define("TN", tile.columns) +
                           define("GROUP_SPLIT_K", tile.groupSplitK) + define("ROW", tile.words) +
                           define("PIPELINE_STAGES", form.pipelineStages);
     if (form.isMatrix) {
@@ -61,18 +61,18 @@ Status addTiledBatchGemm(StepPlan& step, const BatchGemm& product, const GemmFor
     } else {
         defines += define("RM", tile.itemRows) + define("RN", tile.itemColumns);
     }
-    defines += product.numbers.aInner != 1 ? define("A_ACROSS") : "";
-    defines += product.numbers.bInner != 1 ? define("B_ACROSS") : "";
+    defines += gemm.numbers.aInner != 1 ? define("A_ACROSS") : "";
+    defines += gemm.numbers.bInner != 1 ? define("B_ACROSS") : "";
     defines += form.vectors.defines() + step.matrixFeatures().defines();
     HALYARD_ASSIGN_OR_RETURN(Launch* const launch, step.launch(kTiledBatchGemm, defines));
-    product.addArguments(*launch);
+    gemm.addArguments(*launch);
     launch->workItems = {
-            static_cast<size_t>(partsOf(product.numbers.columns, tile.columns) * kTileWorkItems),
-            static_cast<size_t>(partsOf(product.numbers.rows, tile.rows)),
-            static_cast<size_t>(product.matrices)};
+            static_cast<size_t>(partsOf(gemm.numbers.columns, tile.columns) * kTileWorkItems),
+            static_cast<size_t>(partsOf(gemm.numbers.rows, tile.rows)),
+            static_cast<size_t>(gemm.batch)};
     launch->work = static_cast<uint64_t>(form.workGroups) * static_cast<uint64_t>(tile.rows) *
                    static_cast<uint64_t>(tile.columns) *
-                   (static_cast<uint64_t>(product.numbers.inner) + 4);
+                   (static_cast<uint64_t>(gemm.numbers.depth) + 4);
     return {};
 }
 

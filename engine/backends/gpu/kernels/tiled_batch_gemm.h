@@ -12,9 +12,9 @@
 namespace halyard::engine::gpu {
 
 // The forms of a step's batch GEMM. Operands of two types have no tiles.
-GemmChoices batchGemmChoices(const StepPlan& step, const BatchGemm& product);
+GemmChoices batchGemmChoices(const StepPlan& step, const BatchGemm& gemm);
 
 // With a tiled one of them.
-Status addTiledBatchGemm(StepPlan& step, const BatchGemm& product, const GemmForm& form);
+Status addTiledBatchGemm(StepPlan& step, const BatchGemm& gemm, const GemmForm& form);
 
 }  // namespace halyard::engine::gpu

@@ -54,7 +54,7 @@ inline constexpr std::string_view kTiledBatchGemmText = R"(
         const int row = MY_ROW_##WAY(ROWS, i); \
         const int k = begin + STEP + MY_K_##WAY(ROWS, i); \
         next[i] = (Fetched_##WAY)(0); \
-        if (row < ROWS && (first) + row < (end) && k < numbers.inner) { \
+        if (row < ROWS && (first) + row < (end) && k < numbers.depth) { \
             next[i] = FETCH_##WAY( \
                     T, p, (start) + ((first) + row) * (row_stride) + k * (k_stride)); \
         } \
@@ -104,7 +104,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void tiled_batc
     const int lane = (int)get_local_id(0);
     const int tile_column = (int)(get_global_id(0) / WORK_ITEMS) * TN;
     const int tile_row = (int)get_global_id(1) * TM;
-    const int matrix = (int)get_global_id(2);
+    const int batch = (int)get_global_id(2);
     BIND_GEMM;
     Fetched_A next_a[A_EACH];
     Fetched_B next_b[B_EACH];
@@ -114,7 +114,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void tiled_batc
 #endif
     SUMS_OF_ITEM
     int buffer = 0;
-    for (int begin = -STEP; begin < numbers.inner; begin += STEP) {
+    for (int begin = -STEP; begin < numbers.depth; begin += STEP) {
         __local uint* const as = local_memory + buffer * TILE_WORDS;
         __local uint* const bs = as + TM * ROW_WORDS;
         buffer = PIPELINE_STAGES - 1 - buffer;
@@ -125,7 +125,7 @@ UNROLL
             KEEP_B(bs)
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (begin + STEP < numbers.inner) {
+        if (begin + STEP < numbers.depth) {
 UNROLL
             FETCH_A
 UNROLL
@@ -193,7 +193,7 @@ UNROLL
         if (tile_row + row < numbers.rows && tile_column + column < numbers.columns) {
             SUM whole = whole_sum(sums, row, column);
 #ifdef QUANTIZED
-            whole = WITH_ZEROS(whole, numbers.inner, row_sums[row], row_sums[TM + column]);
+            whole = WITH_ZEROS(whole, numbers.depth, row_sums[row], row_sums[TM + column]);
 #endif
             PUT(whole, tile_row + row, tile_column + column);
         }

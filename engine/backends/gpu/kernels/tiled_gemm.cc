@@ -82,7 +82,7 @@ void addArguments(Launch& launch, const StepPlan& step, const WeightedSum& sum,
 uint64_t workOf(const GemmForm& form, const Geometry& geometry) {
     return static_cast<uint64_t>(form.workGroups) * static_cast<uint64_t>(form.tile.rows) *
            static_cast<uint64_t>(form.tile.columns) *
-           (static_cast<uint64_t>(geometry.products()) + 4);
+           (static_cast<uint64_t>(geometry.gemmDepth()) + 4);
 }
 
 // What a kernel has behind its products.
@@ -121,9 +121,8 @@ Status addGemm(StepPlan& step, const Geometry& geometry, Activation activation,
 
 Status addTiledGemm(StepPlan& step, const Geometry& geometry, Activation activation) {
     const Epilogue epilogue = epilogueOf(step);
-    return addGemm(
-            step, geometry, activation, chooseGemm(gemmNeedsOf(step), geometry).legal,
-            {.name = "product", .defines = epilogue.defines, .arguments = epilogue.arguments});
+    return addGemm(step, geometry, activation, chooseGemm(gemmNeedsOf(step), geometry).legal,
+                   {.name = "gemm", .defines = epilogue.defines, .arguments = epilogue.arguments});
 }
 
 Status addTiledPooledGemm(StepPlan& step, const Geometry& geometry, Activation activation,
@@ -132,7 +131,7 @@ Status addTiledPooledGemm(StepPlan& step, const Geometry& geometry, Activation a
                              geometry.positionsOfFeatureMap());
     const Epilogue inner = epilogueOf(step, {.first = 1, .end = which, .name = "INNER_EPILOGUE"});
     const Epilogue epilogue = epilogueOf(step, {.first = which + 1, .end = step.nodeCount()});
-    Tail tail = {.name = "pooled product",
+    Tail tail = {.name = "pooled gemm",
                  .defines = define("POOLED") + mean.defines + inner.defines + epilogue.defines,
                  .arguments = {byValue(mean.numbers)}};
     for (const Epilogue* const each : {&inner, &epilogue}) {

@@ -130,10 +130,10 @@ UNROLL
     const int my_vector = lane % VECTORS;
     Rows rows;
     rows.row = lane / VECTORS;
-    rows.products = g.filter_h * g.filter_w * g.group_depth;
-    rows.w_start = (group_channel + tile_channel + rows.row) * rows.products;
+    rows.depth = g.filter_h * g.filter_w * g.group_depth;
+    rows.w_start = (group_channel + tile_channel + rows.row) * rows.depth;
     rows.w_rows = g.channels_per_group - tile_channel - rows.row;
-    int length = rows.products;
+    int length = rows.depth;
 #ifndef POINTWISE
     rows.across = g.filter_w;
     rows.padded_part = g.group_depth;
@@ -360,7 +360,7 @@ UNROLL
         const int row = lane / TN + i * (WORK_ITEMS / TN);
         whole[i] = whole_sum(sums, row, column);
 #ifdef QUANTIZED
-        whole[i] = WITH_ZEROS(whole[i], FIRST_SPLIT ? rows.products : 0, x_sums[row],
+        whole[i] = WITH_ZEROS(whole[i], FIRST_SPLIT ? rows.depth : 0, x_sums[row],
                               w_sums[column]);
 #endif
     }

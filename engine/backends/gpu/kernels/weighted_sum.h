@@ -62,7 +62,7 @@ struct Geometry {
     int32_t channelsPerGroup = 1;  // of the output; of a depthwise one, for each of x
 
     // Of an element of the output.
-    int32_t products() const { return filterH * filterW * groupDepth; }
+    int32_t gemmDepth() const { return filterH * filterW * groupDepth; }
     int32_t groups() const { return channels / channelsPerGroup; }
     int64_t positionsOfFeatureMap() const { return int64_t{outputH} * outputW; }
     int64_t featureMaps() const { return positions / positionsOfFeatureMap(); }

@@ -102,7 +102,7 @@ class MatrixGraph {
         check(output, kernels, profiling());
     }
     void checkTiles(TensorId output, const std::vector<std::string>& kernels) {
-        check(output, kernels, *backend(Products::BY_TILES));
+        check(output, kernels, *backend(GemmKind::TILED));
     }
 
   private:
@@ -173,7 +173,7 @@ void forEachTypeAndSetting(Test test) {
     }
 }
 
-TEST(GpuAccMatrix, SeesHeadsWhereTheyLie) {
+TEST(GpuAccBatchGemm, SeesHeadsWhereTheyLie) {
     HALYARD_NEEDS_DEVICE();
     forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
@@ -184,7 +184,7 @@ TEST(GpuAccMatrix, SeesHeadsWhereTheyLie) {
     });
 }
 
-TEST(GpuAccMatrix, PutsResultsWhereTheyBelong) {
+TEST(GpuAccBatchGemm, PutsResultsWhereTheyBelong) {
     HALYARD_NEEDS_DEVICE();
     forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
@@ -197,7 +197,7 @@ TEST(GpuAccMatrix, PutsResultsWhereTheyBelong) {
     });
 }
 
-TEST(GpuAccMatrix, TakesTransposedFactorsOfFewerBatches) {
+TEST(GpuAccBatchGemm, TakesTransposedFactorsOfFewerBatches) {
     HALYARD_NEEDS_DEVICE();
     forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
@@ -209,7 +209,7 @@ TEST(GpuAccMatrix, TakesTransposedFactorsOfFewerBatches) {
 }
 
 // Rows that are no even steps apart, and axes that no strides tell of, are put into order first.
-TEST(GpuAccMatrix, PutsIntoOrderWhatNoStridesTell) {
+TEST(GpuAccBatchGemm, PutsIntoOrderWhatNoStridesTell) {
     HALYARD_NEEDS_DEVICE();
     forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         {
@@ -239,7 +239,7 @@ TEST(GpuAccMatrix, PutsIntoOrderWhatNoStridesTell) {
     });
 }
 
-TEST(GpuAccMatrix, ScalesAndMasksOnItsWay) {
+TEST(GpuAccBatchGemm, ScalesAndMasksOnItsWay) {
     HALYARD_NEEDS_DEVICE();
     for (const DataType type : kReals) {
         MatrixGraph graph(type, true);
@@ -257,7 +257,7 @@ TEST(GpuAccMatrix, ScalesAndMasksOnItsWay) {
     }
 }
 
-TEST(GpuAccMatrix, ScalesByOneNumberWhateverTheShapes) {
+TEST(GpuAccBatchGemm, ScalesByOneNumberWhateverTheShapes) {
     HALYARD_NEEDS_DEVICE();
     forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
@@ -268,46 +268,45 @@ TEST(GpuAccMatrix, ScalesByOneNumberWhateverTheShapes) {
 }
 
 // One node, so that its tensors lie between zones that nobody may touch.
-void checkTiles(DataType type, Products products, Shape a, Shape b, bool transposeA,
-                bool transposeB) {
+void checkTiles(DataType type, GemmKind gemm, Shape a, Shape b, bool transposeA, bool transposeB) {
     RandomValues random;
     SCOPED_TRACE(random.seedText() + " " + std::string(toString(type)) + " " + a.toString() + " " +
-                 b.toString() + " form " + std::to_string(products.form));
+                 b.toString() + " form " + std::to_string(gemm.form));
     const Values left = random.values(randomType(random, type, a, 0.05F));
     const Values right = random.values(randomType(random, type, b, 0.05F));
     EXPECT_TRUE(agrees(BatchMatmul{.transposeA = transposeA, .transposeB = transposeB},
                        {left, right}, {randomType(random, type, {}, 0.1F)},
                        type == DataType::FLOAT16 ? 4e-3
-                       : products.emulates       ? 2e-2
+                       : gemm.emulatesMatrixUnit ? 2e-2
                                                  : 1e-5,
-                       0, products));
+                       0, gemm));
 }
 
-TEST(GpuAccMatrix, MultipliesByTilesOfEachFormAsTheReference) {
+TEST(GpuAccBatchGemm, MultipliesByTilesOfEachFormAsTheReference) {
     HALYARD_NEEDS_DEVICE();
-    for (int form = 0; form <= kTileForms; ++form) {
+    for (int form = 0; form <= kGemmForms; ++form) {
         const DataType type = kReals[form % 4];
-        const Products products = {.byTiles = true, .form = form};
-        checkTiles(type, products, {2, 70, 144}, {1, 67, 144}, false, true);
-        checkTiles(type, products, {1, 35, 80}, {3, 80, 33}, false, false);
+        const GemmKind gemm = {.isTiled = true, .form = form};
+        checkTiles(type, gemm, {2, 70, 144}, {1, 67, 144}, false, true);
+        checkTiles(type, gemm, {1, 35, 80}, {3, 80, 33}, false, false);
     }
 }
 
-TEST(GpuAccMatrix, MultipliesByADevicesOwnProductsAsTheReference) {
+TEST(GpuAccBatchGemm, MultipliesByADevicesOwnProductsAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     for (const DataType type : kReals) {
-        checkTiles(type, Products::BY_MATRICES, {2, 35, 80}, {1, 33, 80}, false, true);
-        checkTiles(type, Products::BY_MATRICES, {1, 35, 80}, {2, 80, 36}, false, false);
+        checkTiles(type, GemmKind::MATRIX_UNIT, {2, 35, 80}, {1, 33, 80}, false, true);
+        checkTiles(type, GemmKind::MATRIX_UNIT, {1, 35, 80}, {2, 80, 36}, false, false);
     }
 }
 
-TEST(GpuAccMatrix, MultipliesByTilesHoweverFactorsLie) {
+TEST(GpuAccBatchGemm, MultipliesByTilesHoweverFactorsLie) {
     HALYARD_NEEDS_DEVICE();
     for (const DataType type : kReals) {
         for (const bool transposeA : {false, true}) {
             for (const bool transposeB : {false, true}) {
                 const auto check = [&](int32_t rows, int32_t columns, int32_t inner) {
-                    checkTiles(type, Products::BY_TILES,
+                    checkTiles(type, GemmKind::TILED,
                                transposeA ? Shape{2, inner, rows} : Shape{2, rows, inner},
                                transposeB ? Shape{2, columns, inner} : Shape{2, inner, columns},
                                transposeA, transposeB);
@@ -325,7 +324,7 @@ TEST(GpuAccMatrix, MultipliesByTilesHoweverFactorsLie) {
     }
 }
 
-TEST(GpuAccMatrix, SeesAndScalesByTilesToo) {
+TEST(GpuAccBatchGemm, SeesAndScalesByTilesToo) {
     HALYARD_NEEDS_DEVICE();
     forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         MatrixGraph graph(type, shapesAreKnown);
@@ -340,7 +339,7 @@ TEST(GpuAccMatrix, SeesAndScalesByTilesToo) {
 }
 
 // With what becomes of one of them on its way, and one of another form.
-TEST(GpuAccMatrix, ProjectsATensorInOneStep) {
+TEST(GpuAccBatchGemm, ProjectsATensorInOneStep) {
     HALYARD_NEEDS_DEVICE();
     forEachTypeAndSetting([](DataType type, bool shapesAreKnown) {
         for (const int32_t rows : {3, 21}) {
@@ -363,7 +362,7 @@ TEST(GpuAccMatrix, ProjectsATensorInOneStep) {
     });
 }
 
-TEST(GpuAccMatrix, ProjectsNothingAfterItIsRead) {
+TEST(GpuAccBatchGemm, ProjectsNothingAfterItIsRead) {
     HALYARD_NEEDS_DEVICE();
     MatrixGraph graph(DataType::FLOAT32, true);
     const TensorId x = graph.input({9, 16});
@@ -372,7 +371,7 @@ TEST(GpuAccMatrix, ProjectsNothingAfterItIsRead) {
                      {"gpu::FullyConnected", "gpu::Softmax", "gpu::FullyConnected + Binary"});
 }
 
-TEST(GpuAccMatrix, MovesNothingThatOthersRead) {
+TEST(GpuAccBatchGemm, MovesNothingThatOthersRead) {
     HALYARD_NEEDS_DEVICE();
     MatrixGraph graph(DataType::FLOAT32, true);
     const TensorId x = graph.transpose(graph.input({2, 6, 5}), {0, 2, 1});
