@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices between what moves elements, against CpuRef, which computes node by node.
+// Batch GEMM between nodes that only move elements, against CpuRef, which computes node by node.
 
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ class MatrixGraph {
 
     // On the device, with the names of the kernels, as on CpuRef.
     void check(TensorId output, std::vector<std::string> kernels) {
-        // A device that is named, rather than PoCL, has tiles wherever they do.
+        // A device that is named, rather than PoCL, has tiles wherever they are legal.
         if (std::getenv("HALYARD_OPENCL_DEVICE") != nullptr) {
             for (std::string& kernel : kernels) {
                 kernel += kernel.ends_with(": multiply") ? "_matrices" : "";

@@ -16,7 +16,7 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// One of data centres', with all its instructions.
+// One of data centres', with all that its matrix unit does.
 DeviceFacts largeDevice() {
     DeviceFacts facts;
     facts.computeUnits = 132;

@@ -178,7 +178,8 @@ TEST(GpuAccFusion, TakesDepthwiseConvolutionsOfExpandedPixels) {
     };
     for (const DataType type : kReals) {
         for (int form = 0; form < 4; ++form) {
-            // With a device's instructions, too: for float32, which is strict here, for copies.
+            // With a matrix unit, too: for float32, which is strict here, with its asynchronous
+            // copies.
             for (int emulatesMatrixUnit = 0; emulatesMatrixUnit <= form % 2; ++emulatesMatrixUnit) {
                 const Case& each = cases[form];
                 SCOPED_TRACE(std::string(toString(type)) + " " + each.x.toString() + " form " +
@@ -221,7 +222,7 @@ TEST(GpuAccFusion, TakesMeansOfPicturesIntoConvolutions) {
     const auto product = [](Builder& builder, const Conv2d& conv, Shape x, Shape weights) {
         return builder.layer(conv, builder.input(x), weights, {x[0], x[1], x[2], weights[0]});
     };
-    // What PoCL compiles takes seconds each: a device's instructions, and form 1, every other time.
+    // What PoCL compiles takes seconds each: a matrix unit, and form 1, every other time.
     bool emulatesMatrixUnit = false;
     for (const DataType type : kReals) {
         const auto gemm = [&](int form) {

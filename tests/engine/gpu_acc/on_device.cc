@@ -100,7 +100,7 @@ OneNode graphOf(const NodeDescriptor& descriptor, const std::vector<std::optiona
         one.partition.outputs.push_back(node.outputs.back());
     }
     one.graph->addNode(node);
-    // Strict float32 has no instructions for matrices.
+    // Strict float32 does not go to a matrix unit.
     one.graph->setRelaxedFloat(setting.gemm.emulatesMatrixUnit && !setting.gemm.isStrict);
     return one;
 }

@@ -31,11 +31,11 @@ inline constexpr DataType kFloats[] = {DataType::FLOAT32, DataType::FLOAT16};
 inline constexpr DataType kReals[] = {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
                                       DataType::QUANT8_ASYMM_SIGNED};
 
-// Tile by tile, or element by element as processors have them.
+// Which kernels a GEMM goes by: tiled, or direct as on processors.
 struct GemmKind {
     bool isTiled = false;
     int form = -1;                    // of tiles: this one, or the best
-    bool emulatesMatrixUnit = false;  // instructions for matrices, by what PoCL has
+    bool emulatesMatrixUnit = false;  // a matrix unit, by what PoCL has
     bool isStrict = false;            // float32 is not rounded for them
     bool asGpu = false;               // all that GPUs are gone about as
 

@@ -59,7 +59,7 @@ void check(RandomValues& random, const NodeDescriptor& node, const Types& types,
     if (signatureOf(node).inputs.size() > inputs.size()) {
         inputs.push_back(std::move(last));
     }
-    // Factors of eleven bits, where float32 is multiplied by such instructions.
+    // TF32 has eleven significant bits, where a matrix unit multiplies float32.
     const bool rounds = gemm.emulatesMatrixUnit && !gemm.isStrict;
     // Sums of thousands differ by their order.
     const bool isLong = countOf(weights) / channels > 1000;
@@ -174,7 +174,7 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesOfEachFormAsTheReference) {
     }
 }
 
-// Where there are few tiles and rows are long, groups of a device's own products share them.
+// Where tiles are few and K is long, work-groups share a tile by split-K.
 TEST(GpuAccWeightedSum, ConvolvesByTilesOfLongRowsAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
@@ -211,7 +211,7 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesAsTheReference) {
     }
 }
 
-// As on a device that has instructions for matrices, which items do without here.
+// As on a device with a matrix unit, which is emulated here.
 TEST(GpuAccWeightedSum, ConvolvesByMatricesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;

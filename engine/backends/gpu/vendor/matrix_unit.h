@@ -58,7 +58,7 @@ struct MatrixFeatures {
     bool dot4 = false;        // four products of bytes, and their sum
     bool asyncCopy = false;   // of float32; the types of a matrix instruction have it with that
     bool float16Mma = false;  // with sums of float32
-    bool tf32Mma = false;     // float32 whose factors are rounded to eleven bits of mantissa
+    bool tf32Mma = false;     // float32 whose factors are rounded to eleven significant bits
     bool int8Mma = false;     // signed or not, with sums of int32
 
     // Whether any type has asynchronous copies, so that work-groups may share a tile by split-K.
