@@ -28,6 +28,13 @@ TEST(PtxMatrixUnit, IsThatOfNvidiasPlatform) {
     EXPECT_EQ(vendor->driverName, "CUDA");
 }
 
+TEST(PtxMatrixUnit, IsOfAFamilyByTheDevicesName) {
+    const gpu::Vendor& vendor = *gpu::vendorOf("NVIDIA CUDA OpenCL 3.0 CUDA 13.0.84");
+    EXPECT_EQ(vendor.familyOf("NVIDIA H200"), gpu::DeviceFamily::NVIDIA_HOPPER);
+    EXPECT_EQ(vendor.familyOf("NVIDIA H100 80GB HBM3"), gpu::DeviceFamily::NVIDIA_HOPPER);
+    EXPECT_EQ(vendor.familyOf("NVIDIA A100-SXM4-80GB"), gpu::DeviceFamily::NVIDIA_AMPERE);
+}
+
 TEST(GpuAccDevice, SaysWhyCudaIsNotThereWhereItIsAskedFor) {
     const auto refused = makeGpuAcc(
             {.choice = {
