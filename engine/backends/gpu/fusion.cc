@@ -247,7 +247,7 @@ class HorizontalFusionFinder {
     }
 
   private:
-    // Products with what is fused with each, one behind the other.
+    // Layers, each with its epilogue, one behind the other.
     struct HorizontalFusion {
         FusedNodes nodes;
         std::vector<size_t> ends;  // what makes the result of each

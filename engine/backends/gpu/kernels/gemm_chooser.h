@@ -21,7 +21,7 @@
 
 namespace halyard::engine::gpu {
 
-// Of a row of products, as kTileLoadText has them.
+// Of a row along K, as kTileLoadText lays it out.
 inline int64_t rowWords(const Geometry& geometry, const VectorLoad& vectors) {
     if (!vectors.gathers) {
         return partsOf(geometry.gemmDepth(), vectors.pack);

@@ -8,7 +8,7 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// Measured on an H100 and an H200.
+// As seen on an H100; an H200 has the same compute units.
 constexpr GemmCosts kHopper = {.family = DeviceFamily::NVIDIA_HOPPER,
                                .latency = 700,
                                .stagesAhead = 3,
@@ -36,8 +36,11 @@ constexpr GemmCosts of(DeviceFamily family, GemmCosts costs) {
     return costs;
 }
 
-// An A100 has half the lanes of float32 per compute unit, half the rate of its tensor cores, and
-// two thirds of the bandwidth of L2 for each. Not measured.
+// The rows below are estimates by architecture, which no device has confirmed: tuning measures
+// forms where these guess wrong.
+//
+// An A100 has half the lanes of float32 and half the rate of tensor cores in a compute unit, and
+// less bandwidth for each.
 constexpr GemmCosts kAmpere = [] {
     GemmCosts costs = of(DeviceFamily::NVIDIA_AMPERE, kHopper);
     costs.wordsPerCycle = 32;
@@ -46,8 +49,8 @@ constexpr GemmCosts kAmpere = [] {
     return costs;
 }();
 
-// Compute units of 128 lanes and more that hold few work-groups, latencies of LPDDR, and launches
-// of some 20 us at 0.7 GHz. From Qualcomm's OpenCL guide; not measured.
+// Few work-groups are resident in a compute unit, latencies are those of LPDDR and of a lower
+// clock, and a launch takes long.
 constexpr GemmCosts kAdreno = [] {
     GemmCosts costs = of(DeviceFamily::ADRENO, kHopper);
     costs.latency = 450;
@@ -57,8 +60,8 @@ constexpr GemmCosts kAdreno = [] {
     return costs;
 }();
 
-// Cores of 32 to 64 lanes whose local memory is memory of the system behind L1d, so that barriers
-// and what goes through it cost more. From Arm's OpenCL guide; not measured.
+// Local memory is memory of the system behind caches, so that barriers and what goes through it
+// cost more; cores have few lanes.
 constexpr GemmCosts kMali = [] {
     GemmCosts costs = of(DeviceFamily::MALI, kHopper);
     costs.latency = 400;
@@ -71,8 +74,7 @@ constexpr GemmCosts kMali = [] {
     return costs;
 }();
 
-// Compute units here are execution units of 8 lanes, of which a subslice has 8 to 16 that share a
-// work-group. From Intel's guide for its GPUs; not measured.
+// A compute unit is an execution unit of eight lanes, of which several share a work-group.
 constexpr GemmCosts kIntel = [] {
     GemmCosts costs = of(DeviceFamily::INTEL, kHopper);
     costs.latency = 500;

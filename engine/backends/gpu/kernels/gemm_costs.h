@@ -43,7 +43,7 @@ struct GemmCosts {
     int64_t maxRecomputedDepth = 0;  // K up to which neighbouring tiles recompute an element
 };
 
-// Of a family that nothing is known of, those of the measured one.
+// Of a family that nothing is known of: those of Hopper, the only one that was measured.
 const GemmCosts& gemmCostsOf(DeviceFamily family);
 
 }  // namespace halyard::engine::gpu

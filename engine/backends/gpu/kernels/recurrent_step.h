@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the recurrent nodes of floats are computed with: products of rows and weights, for all steps
-// of a sequence before the first of them or in a step, and what a cell makes of the sums. States
-// are float32 between the steps, whatever type stores them outside.
+// Recurrent nodes of floats: GEMM of inputs and weights, for all steps of a sequence before the
+// first of them or in a step, and the cell that takes the sums. States are float32 between the
+// steps, whatever type stores them outside.
 
 #pragma once
 
@@ -72,7 +72,7 @@ struct RecurrentStep {
     int64_t units = 0;
     StoredRows state;
     std::optional<StoredRows> x = {};
-    // What products have been added up already: [element, gate, unit].
+    // What GEMM of other inputs has added up already: [element, gate, unit].
     std::optional<StoredRows> sums = {};
     std::optional<CellOperands> cell = {};
     // Where gates are normalised: scratch memory for a float32 of each element, gate and unit.

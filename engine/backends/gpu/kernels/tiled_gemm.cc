@@ -85,7 +85,7 @@ uint64_t workOf(const GemmForm& form, const Geometry& geometry) {
            (static_cast<uint64_t>(geometry.gemmDepth()) + 4);
 }
 
-// What a kernel has behind its products.
+// What is fused behind a GEMM.
 struct Tail {
     std::string name;
     std::string defines;
@@ -143,11 +143,11 @@ Status addTiledPooledGemm(StepPlan& step, const Geometry& geometry, Activation a
 
 Status addTiledHorizontalFusion(StepPlan& step, const Geometry& geometry,
                                 std::span<const FusedBranch> fusedBranches) {
-    // They take as long as work-groups of one product.
+    // They cost as much as one GEMM of all their columns.
     Geometry together = geometry;
     together.channels *= static_cast<int32_t>(fusedBranches.size());
     std::vector<GemmForm> forms = chooseGemm(gemmNeedsOf(step), together).legal;
-    // A launch's third dimension says whose product it is.
+    // The launch's third dimension is the index of the layer, and not of a split of K.
     std::erase_if(forms, [](const GemmForm& form) { return form.splitK > 1; });
     const HorizontalFusionText text = textOf(step, fusedBranches);
     const std::string defines = storageDefines(step) + text.defines;
