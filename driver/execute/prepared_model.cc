@@ -137,6 +137,10 @@ std::string PreparedModel::report() const {
             text += field(refusal.backend + ": " + refusal.reason);
         }
         text += "\n";
+        if (!node.lostForms.empty()) {
+            text += "lost" + field(listOf(node.sources)) + field(node.label) +
+                    field(node.lostForms) + "\n";
+        }
     }
     for (const engine::VanishedOperation& vanished : program().graph().vanished()) {
         text += "vanished" + field(std::to_string(vanished.operation)) + field(vanished.fate) +

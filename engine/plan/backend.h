@@ -175,6 +175,8 @@ class CompiledPartition {
     }
     // What computes a node, by its index in Partition::nodes, for people; empty: not told.
     virtual std::string_view kernelOf(size_t /*node*/) const { return {}; }
+    // And what else could have, with the reason why it does not; empty: not told.
+    virtual std::string_view lostFormsOf(size_t /*node*/) const { return {}; }
     // Constants that the partition has packed, once for each input of a node that it no longer
     // reads them for once the store is filled.
     virtual std::span<const TensorId> packed() const { return {}; }

@@ -491,6 +491,9 @@ class CompiledNodeByNode : public CompiledPartition {
     std::string_view kernelOf(size_t node) const override {
         return mSteps->kernels[mSteps->layout.stepOf[node]]->name();
     }
+    std::string_view lostFormsOf(size_t node) const override {
+        return mSteps->kernels[mSteps->layout.stepOf[node]]->lostForms();
+    }
 
   private:
     std::shared_ptr<const Steps> mSteps;

@@ -36,8 +36,9 @@ struct NodePlacement {
     std::string kind;   // "Conv2d"
     std::vector<uint32_t> sources;  // Node::sources; of the outermost node
     std::string backend;            // empty: no backend takes the node; kPlannerName: If and While
-    size_t partition = 0;  // index of the partition the node runs in; 0 until Program::build
-    std::string kernel;    // what computes it, as its backend says; empty until Program::build
+    size_t partition = 0;   // index of the partition the node runs in; 0 until Program::build
+    std::string kernel;     // what computes it, as its backend says; empty until Program::build
+    std::string lostForms;  // and what could have, with why it does not
     struct Refusal {
         std::string backend;
         std::string reason;

@@ -277,6 +277,7 @@ class ScheduleCompiler {
         for (size_t i = 0; i < assigned.partition.nodes.size(); ++i) {
             const size_t placement = mAssignment.placementOf[assigned.partition.nodes[i]];
             mArguments.placement[placement].kernel = partition.compiled->kernelOf(i);
+            mArguments.placement[placement].lostForms = partition.compiled->lostFormsOf(i);
         }
         partition.specializations =
                 std::make_unique<ShapeCache<SpecializedPartition>>(kSpecializationsPerStep);

@@ -68,6 +68,9 @@ class StepKernel {
     virtual ~StepKernel() = default;
     // "acc::Conv2d float 14x2": what a profile calls it. Lives as long as the kernel.
     virtual std::string_view name() const = 0;
+    // Other forms that there were for its nodes, and why they were not taken, for people:
+    // "Winograd F(2x2): takes filters of 3x3, not of 1x1; ..."; empty: not told.
+    virtual std::string_view lostForms() const { return {}; }
     // inferShapes() has accepted the types.
     virtual Result<std::shared_ptr<const ShapedKernel>> specialize(
             const StepTypes& types) const = 0;

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "engine/backends/cpu/fusion.h"
+#include "engine/backends/cpu/kernels/chosen_kernel.h"
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/plan/node_by_node.h"
@@ -47,10 +48,18 @@ class CpuAcc : public Backend {
 
     Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override {
-        return compileNodeByNode(
-                arguments, [this](const KernelArguments& own) { return compileNode(own, mTarget); },
+        const cpu::Fusions fusions =
                 cpu::findFusions(*arguments.graph, arguments.partition, arguments.options, mTarget,
-                                 arguments.threads->threadCount()));
+                                 arguments.threads->threadCount());
+        return compileNodeByNode(
+                arguments,
+                [&](const KernelArguments& own) -> Result<std::unique_ptr<const StepKernel>> {
+                    const auto lost = fusions.lost.find(&own.node);
+                    return cpu::withLostForms(compileNode(own, mTarget), lost == fusions.lost.end()
+                                                                                 ? std::string()
+                                                                                 : lost->second);
+                },
+                fusions.steps);
     }
 
   private:

@@ -3,15 +3,19 @@
 #include "engine/backends/cpu/fusion.h"
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <variant>
 
+#include "engine/backends/cpu/choice/fused_choice.h"
 #include "engine/backends/cpu/depthwise/fused_mbconv.h"
 #include "engine/backends/cpu/depthwise/fused_pointwise_depthwise.h"
 #include "engine/backends/cpu/depthwise/inverted_residual.h"
+#include "engine/backends/cpu/fused_layers.h"
 #include "engine/backends/cpu/gemm/se_scaled_conv.h"
 #include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/kernels/chosen_kernel.h"
 #include "engine/plan/partition_readers.h"
 
 namespace halyard::engine::cpu {
@@ -42,68 +46,34 @@ bool isStage(const Graph& graph, const Node& node, TensorId result, bool mayAdd)
     return a.type == b.type && a.shape.isFullyKnown() && a.shape == b.shape;
 }
 
-// The inverted residual block that a node begins, if it pays.
-std::optional<FusedStep> blockFrom(const Graph& graph, const Partition& partition,
-                                   const PartitionReaders& readers, size_t expansion,
-                                   const CpuTarget& target) {
-    const auto after = [&](size_t node) {
-        return readers.onlyReader(graph.node(partition.nodes[node]).outputs[0]);
-    };
-    const std::optional<size_t> depthwise = after(expansion);
-    const std::optional<size_t> projection =
-            depthwise.has_value() ? after(*depthwise) : std::nullopt;
-    if (!projection.has_value() ||
-        !isProfitableAsOne(graph,
-                           {.expansion = graph.node(partition.nodes[expansion]),
-                            .depthwise = graph.node(partition.nodes[*depthwise]),
-                            .projection = graph.node(partition.nodes[*projection])},
-                           target)) {
-        return std::nullopt;
+// The step of a candidate, as it was chosen; nothing for NODE_BY_NODE.
+std::optional<FusedStep> stepOf(const FusionCandidate& candidate, const FusedChoice& choice,
+                                const CpuTarget& target) {
+    using Compile = Result<std::unique_ptr<const StepKernel>> (*)(const KernelArguments& arguments,
+                                                                  const CpuTarget& target);
+    Compile compile = nullptr;
+    switch (choice.form) {
+        case Form::INVERTED_RESIDUAL:
+            compile = compileInvertedResidual;
+            break;
+        case Form::FUSED_MBCONV:
+            compile = compileFusedMbconv;
+            break;
+        case Form::FUSED_POINTWISE_DEPTHWISE:
+            compile = compileFusedPointwiseDepthwise;
+            break;
+        default:
+            return std::nullopt;
     }
-    return FusedStep{.nodes = {expansion, *depthwise, *projection},
-                     .compile = [&target](const KernelArguments& arguments) {
-                         return compileInvertedResidual(arguments, target);
-                     }};
-}
-
-// The expansion and the depthwise convolution that a node begins, with what lies between them, if
-// that pays.
-std::optional<FusedStep> expandedFrom(const Graph& graph, const Partition& partition,
-                                      const PartitionReaders& readers, size_t expansion,
-                                      const CpuTarget& target, size_t threads) {
-    const auto after = [&](size_t node) {
-        return readers.onlyReader(graph.node(partition.nodes[node]).outputs[0]);
-    };
-    std::vector<size_t> nodes = {expansion};
-    std::optional<size_t> next = after(expansion);
-    if (next.has_value() && graph.node(partition.nodes[*next]).kind() == NodeKind::Activate) {
-        nodes.push_back(*next);
-        next = after(*next);
+    FusedStep step = {.nodes = {candidate.nodes.begin(), candidate.nodes.end()},
+                      .compile = [compile, &target,
+                                  lost = choice.lost.toString()](const KernelArguments& arguments) {
+                          return withLostForms(compile(arguments, target), lost);
+                      }};
+    if (choice.form != Form::FUSED_POINTWISE_DEPTHWISE) {
+        step.nodes.push_back(*candidate.projection);
     }
-    if (!next.has_value() ||
-        !isProfitableByChannels(graph,
-                                {.expansion = graph.node(partition.nodes[expansion]),
-                                 .depthwise = graph.node(partition.nodes[*next])},
-                                target, threads)) {
-        return std::nullopt;
-    }
-    nodes.push_back(*next);
-    const std::optional<size_t> projection = after(*next);
-    if (projection.has_value() &&
-        isProfitableWithProjection(graph,
-                                   {.expansion = graph.node(partition.nodes[expansion]),
-                                    .depthwise = graph.node(partition.nodes[*next])},
-                                   graph.node(partition.nodes[*projection]), target, threads)) {
-        nodes.push_back(*projection);
-        return FusedStep{.nodes = std::move(nodes),
-                         .compile = [&target](const KernelArguments& arguments) {
-                             return compileFusedMbconv(arguments, target);
-                         }};
-    }
-    return FusedStep{.nodes = std::move(nodes),
-                     .compile = [&target](const KernelArguments& arguments) {
-                         return compileFusedPointwiseDepthwise(arguments, target);
-                     }};
+    return step;
 }
 
 // The multiplication and the convolution that read one another, if the node begins such.
@@ -112,9 +82,13 @@ std::optional<FusedStep> scaledFrom(const Graph& graph, const Partition& partiti
                                     const CpuTarget& target) {
     const Node& node = graph.node(partition.nodes[multiplication]);
     const std::optional<size_t> next = readers.onlyReader(node.outputs[0]);
+    if (!next.has_value() || !isSeScaledConv(graph, node, graph.node(partition.nodes[*next]))) {
+        return std::nullopt;
+    }
     // An expansion is better off in its block.
-    if (!next.has_value() || !isSeScaledConv(graph, node, graph.node(partition.nodes[*next])) ||
-        blockFrom(graph, partition, readers, *next, target).has_value()) {
+    const std::optional<FusionCandidate> block =
+            fusionCandidate(graph, partition, readers, *next, target, true, 1);
+    if (block.has_value() && takesInvertedResidual(block->layers, target).ok()) {
         return std::nullopt;
     }
     return FusedStep{.nodes = {multiplication, *next},
@@ -125,22 +99,24 @@ std::optional<FusedStep> scaledFrom(const Graph& graph, const Partition& partiti
 
 }  // namespace
 
-std::vector<FusedStep> findFusions(const Graph& graph, const Partition& partition,
-                                   const CompileOptions& options, const CpuTarget& target,
-                                   size_t threads) {
+Fusions findFusions(const Graph& graph, const Partition& partition, const CompileOptions& options,
+                    const CpuTarget& target, size_t threads) {
     const PartitionReaders readers(graph, partition);
     // Else products may be faster in parts of float16's precision, which take rows as they are.
     const bool isStrict = !options.fastMath && !graph.relaxedFloat();
-    std::vector<FusedStep> fusions;
+    Fusions fusions;
     std::vector<bool> taken(partition.nodes.size(), false);
     for (size_t i = 0; i < partition.nodes.size(); ++i) {
         const Node& first = graph.node(partition.nodes[i]);
         std::optional<FusedStep> block;
         if (!taken[i] && hasEpilogue(graph, first)) {
-            block = blockFrom(graph, partition, readers, i, target);
-            const bool isFloat = graph.tensor(first.inputs[0]).type.type == DataType::FLOAT32;
-            if (!block.has_value() && (isStrict || !isFloat)) {
-                block = expandedFrom(graph, partition, readers, i, target, threads);
+            if (const std::optional<FusionCandidate> candidate =
+                        fusionCandidate(graph, partition, readers, i, target, isStrict, threads)) {
+                const FusedChoice choice = chooseFused(candidate->layers, target);
+                block = stepOf(*candidate, choice, target);
+                if (!block.has_value()) {
+                    fusions.lost.emplace(&first, choice.lost.toString());
+                }
             }
             if (!block.has_value()) {
                 block = FusedStep{.nodes = {i}};
@@ -168,7 +144,7 @@ std::vector<FusedStep> findFusions(const Graph& graph, const Partition& partitio
             last = node.outputs[0];
         }
         if (step.nodes.size() > 1) {
-            fusions.push_back(std::move(step));
+            fusions.steps.push_back(std::move(step));
         }
     }
     return fusions;

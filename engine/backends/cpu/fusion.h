@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/backends/cpu/hardware/cpu_tuning.h"
@@ -14,13 +16,18 @@
 
 namespace halyard::engine::cpu {
 
-// Inverted residual blocks and depthwise convolutions with their expansions where that pays,
-// convolutions and fully connected layers, and scales of the channels that a pointwise
-// convolution reads with that; each with the additions and activations after them, where
-// nobody else reads what lies in between. `threads`: as many as may ever compute them. The
+struct Fusions {
+    std::vector<FusedStep> steps;
+    // By the first of nodes that might have been fused and are not: the forms, and why.
+    std::unordered_map<const Node*, std::string> lost;
+};
+
+// Inverted residual blocks and depthwise convolutions with their expansions where that pays
+// (choice/fused_choice.h), convolutions and fully connected layers, and scales of the channels that
+// a pointwise convolution reads with that; each with the additions and activations after them,
+// where nobody else reads what lies in between. `threads`: as many as may ever compute them. The
 // target outlives the steps.
-std::vector<FusedStep> findFusions(const Graph& graph, const Partition& partition,
-                                   const CompileOptions& options, const CpuTarget& target,
-                                   size_t threads);
+Fusions findFusions(const Graph& graph, const Partition& partition, const CompileOptions& options,
+                    const CpuTarget& target, size_t threads);
 
 }  // namespace halyard::engine::cpu

@@ -38,7 +38,8 @@ class ProductsAlone final : public Backend {
         return compileNodeByNode(
                 arguments, [this](const KernelArguments& own) { return compileNode(own); },
                 cpu::findFusions(*arguments.graph, arguments.partition, arguments.options, mTarget,
-                                 arguments.threads->threadCount()));
+                                 arguments.threads->threadCount())
+                        .steps);
     }
 
   private:

@@ -66,6 +66,22 @@ Status supports(const DepthwiseConv2d& /*node*/, const Graph& graph, const Node&
                                  " weights with a pixel");
 }
 
+DepthwiseLayer depthwiseLayerOf(const DepthwiseDefinition& definition, int64_t lanes,
+                                const Shape& output) {
+    const Window2d& window = definition.node.window;
+    return {.outputH = output[1],
+            .outputW = output[2],
+            .channels = definition.channels,
+            .multiplier = definition.node.multiplier,
+            .filterH = definition.filterH,
+            .filterW = definition.filterW,
+            .strideH = window.strideH,
+            .strideW = window.strideW,
+            .dilationH = window.dilationH,
+            .dilationW = window.dilationW,
+            .lanes = lanes};
+}
+
 DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments, const CpuTuning& tuning) {
     const Shape& weights = typeOf(arguments, arguments.node.inputs[1]).shape;
     return {.node = *std::get_if<DepthwiseConv2d>(&arguments.node.descriptor),
@@ -86,8 +102,8 @@ Result<std::unique_ptr<const StepKernel>> compile(const DepthwiseConv2d& /*node*
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);
     return isOfBytes(typeOf(arguments, whole.inputs[0]).type)
-                   ? compileQuantizedDepthwise(definition, arguments, target.set)
-                   : compileFloatDepthwise(definition, arguments, target.set);
+                   ? compileQuantizedDepthwise(definition, arguments, target)
+                   : compileFloatDepthwise(definition, arguments, target);
 }
 
 }  // namespace halyard::engine::cpu

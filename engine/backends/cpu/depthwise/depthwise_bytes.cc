@@ -8,6 +8,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/kernels/chosen_kernel.h"
 #include "engine/backends/cpu/kernels/unit_kernel.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
@@ -221,11 +222,17 @@ Result<PackedConstant> packQuantizedDepthwise(InstructionSet set,
 
 Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,
-        InstructionSet set) {
+        const CpuTarget& target) {
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
-                             packQuantizedDepthwise(set, definition, true, arguments));
-    return std::unique_ptr<const StepKernel>(std::make_unique<QuantizedDepthwiseKernel>(
-            quantizedDepthwiseOf(arguments, set), set, definition, packed));
+                             packQuantizedDepthwise(target.set, definition, true, arguments));
+    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
+    const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
+    const DepthwiseLayer layer = {.isInt8 = true,
+                                  .hasSignedWeights = byteZerosOf(x, weights, false).weights == 0};
+    return withLostForms(
+            std::make_unique<QuantizedDepthwiseKernel>(quantizedDepthwiseOf(arguments, target.set),
+                                                       target.set, definition, packed),
+            chooseDepthwise(layer, target).lost.toString());
 }
 
 }  // namespace halyard::engine::cpu

@@ -10,6 +10,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/depthwise_patches.h"
 #include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/kernels/chosen_kernel.h"
 #include "engine/backends/cpu/kernels/unit_kernel.h"
 #include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
@@ -207,12 +208,23 @@ Result<bool> mayPadDepthwise(const DepthwiseDefinition& definition,
 
 Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,
-        InstructionSet set) {
+        const CpuTarget& target) {
+    const FloatDepthwise& form = floatDepthwise(target.set);
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
-                             packFloatDepthwise(set, definition, arguments));
+                             packFloatDepthwise(target.set, definition, arguments));
     HALYARD_ASSIGN_OR_RETURN(const bool mayPad, mayPadDepthwise(definition, arguments));
-    return std::unique_ptr<const StepKernel>(std::make_unique<FloatDepthwiseKernel>(
-            floatDepthwise(set), set, definition, packed, mayPad));
+    LostForms lost;
+    // Otherwise each run's extents choose.
+    if (const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
+        output.isFullyKnown()) {
+        DepthwiseLayer layer = depthwiseLayerOf(definition, form.lanes, output);
+        layer.isHalf = typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16;
+        layer.areFinite = mayPad;
+        lost = chooseDepthwise(layer, target).lost;
+    }
+    return withLostForms(
+            std::make_unique<FloatDepthwiseKernel>(form, target.set, definition, packed, mayPad),
+            lost.toString());
 }
 
 }  // namespace halyard::engine::cpu

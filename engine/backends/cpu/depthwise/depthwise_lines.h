@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/backends/cpu/choice/depthwise_choice.h"
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
@@ -96,6 +97,10 @@ class DepthwiseLines {
     int64_t mTop = 0, mStrideH = 1, mDilationH = 1;
 };
 
+// As the choice of its form sees it, for an output of known extents.
+DepthwiseLayer depthwiseLayerOf(const DepthwiseDefinition& definition, int64_t lanes,
+                                const Shape& output);
+
 // Of a depthwise convolution, without what follows it.
 DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments, const CpuTuning& tuning);
 
@@ -118,9 +123,9 @@ Result<bool> mayPadDepthwise(const DepthwiseDefinition& definition,
 // For floats, and for 8 bits.
 Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,
-        InstructionSet set);
+        const CpuTarget& target);
 Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,
-        InstructionSet set);
+        const CpuTarget& target);
 
 }  // namespace halyard::engine::cpu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/backends/cpu/choice/depthwise_choice.h"
 #include "engine/backends/cpu/kernels/unit_kernel.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
@@ -59,8 +60,9 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
     const DepthwiseTuning& tuning = definition.tuning.depthwise;
     const Window2d& window = definition.node.window;
     const int64_t side = definition.filterH;
-    if (definition.filterW != side || (side != 3 && side != 5) || window.dilationH != 1 ||
-        window.dilationW != 1) {
+    const Result<int64_t> mostLines =
+            patchLines(depthwiseLayerOf(definition, form.lanes, output), tuning);
+    if (!mostLines.ok()) {
         return std::optional<DepthwisePatches>();
     }
     HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,
@@ -77,19 +79,13 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
     patch.left = -int64_t{resolved.left};
     patch.outputW = output[2];
     patch.channels = definition.channels;
-    const int64_t copyLine = patch.copyW() * form.lanes * int64_t{sizeof(float)};
-    const int64_t copyLines = tuning.mostCopyBytes / copyLine;
-    const int64_t mostLines = copyLines < side ? 0 : (copyLines - side) / patch.strideH + 1;
-    if (mostLines < std::min<int64_t>(tuning.fewestLines, output[1])) {
-        return std::optional<DepthwisePatches>();
-    }
     patches.mLanes = form.lanes;
     patches.mOutputH = output[1];
     patches.mFeatureMaps = output[0];
     // Threads share lines before channels: products before it and behind it do, too, and what
     // another thread has in its cache is slow to come.
     const auto threads = static_cast<int64_t>(definition.threads);
-    patches.mLineGroups = std::max(ceilDivide(output[1], mostLines),
+    patches.mLineGroups = std::max(ceilDivide(output[1], *mostLines),
                                    std::clamp<int64_t>(output[1] / tuning.fewestLines, 1, threads));
     patch.lines = ceilDivide(output[1], patches.mLineGroups);
     patches.mLineGroups = ceilDivide(output[1], patch.lines);

@@ -249,33 +249,6 @@ class FusedMbconv final : public StepKernel {
 
 }  // namespace
 
-bool isProfitableWithProjection(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                                const Node& projection, const CpuTarget& target, size_t threads) {
-    const auto* convolution = std::get_if<Conv2d>(&projection.descriptor);
-    if (convolution == nullptr || threads < 2 ||
-        !isPointwise(*convolution, graph.tensor(projection.inputs[1]).type.shape)) {
-        return false;
-    }
-    const Shape& x = graph.tensor(nodes.expansion.inputs[0]).type.shape;
-    const TensorType& filtered = graph.tensor(nodes.depthwise.outputs[0]).type;
-    const Shape& output = graph.tensor(projection.outputs[0]).type.shape;
-    if (filtered.type != DataType::FLOAT32 || !output.isFullyKnown() || countOf(output) == 0 ||
-        output[0] != 1) {
-        return false;
-    }
-    const FloatGemm& product = floatGemm(target.set);
-    const int64_t channels = filtered.shape[3];
-    const ChannelShares shares = ChannelShares::of(channels, product.lanes, threads);
-    const int64_t pixels = int64_t{output[1]} * output[2];
-    const int64_t operations =
-            shares.longest() * (int64_t{x[1]} * x[2] * x[3] + pixels * output[3]);
-    // Each thread writes a part as large as the output, and no more than it would of the filtered
-    // feature map.
-    return shares.longest() >= product.tileLanes &&
-           operations <= target.tuning.fused.mbconvMostOperations &&
-           channels >= output[3] * static_cast<int64_t>(threads);
-}
-
 Result<std::unique_ptr<const StepKernel>> compileFusedMbconv(const KernelArguments& arguments,
                                                              const CpuTarget& target) {
     const FusedPointwiseDepthwiseNodes nodes(arguments);

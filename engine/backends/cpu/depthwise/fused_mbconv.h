@@ -20,12 +20,8 @@
 
 namespace halyard::engine::cpu {
 
-// Whether the nodes, for which isProfitableByChannels() holds, are faster together with the
-// projection behind them.
-bool isProfitableWithProjection(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                                const Node& projection, const CpuTarget& target, size_t threads);
-
-// Of arguments.node and the first two or three of arguments.others, for which it pays.
+// Of arguments.node and the first two or three of arguments.others, which are a FUSED_MBCONV
+// (choice/fused_choice.h).
 Result<std::unique_ptr<const StepKernel>> compileFusedMbconv(const KernelArguments& arguments,
                                                              const CpuTarget& target);
 

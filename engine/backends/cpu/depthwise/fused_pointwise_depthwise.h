@@ -10,37 +10,23 @@
 
 #include <memory>
 
-#include "engine/backends/cpu/choice/fused_tiling.h"
 #include "engine/backends/cpu/gemm/amx_int8_gemm.h"
 #include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
-#include "engine/graph/graph.h"
 #include "engine/plan/step_kernel.h"
 
 namespace halyard::engine::cpu {
 
-// The nodes, which follow one another, or have an Activate between them.
-struct FusedPointwiseDepthwise {
-    const Node& expansion;
-    const Node& depthwise;
-};
-
-// Whether the nodes are faster together on so many threads.
-bool isProfitableByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                            const CpuTarget& target, size_t threads);
-
-// Of arguments.node and the first one or two of arguments.others, for which it pays.
+// Of arguments.node and the first one or two of arguments.others, which are a
+// FUSED_POINTWISE_DEPTHWISE (choice/fused_choice.h).
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwise(
         const KernelArguments& arguments, const CpuTarget& target);
 
 // The same of floats.
-bool floatsPayByChannels(const FusedFeatureMap& featureMap, const CpuTarget& target);
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseFloats(
         const KernelArguments& arguments, const CpuTarget& target);
 
 // And of bytes, where tiles multiply them: `form` is one that there is.
-bool bytesPayByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                        const FusedFeatureMap& featureMap, const CpuTarget& target, size_t threads);
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
         const KernelArguments& arguments, const AmxInt8Gemm& form, const CpuTarget& target);
 

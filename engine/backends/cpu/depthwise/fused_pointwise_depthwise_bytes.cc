@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/backends/cpu/choice/fused_choice.h"
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/fused_pointwise_depthwise.h"
 #include "engine/backends/cpu/depthwise/fused_pointwise_depthwise_kernel.h"
-#include "engine/backends/cpu/gemm/amx_conv_gemm.h"
+#include "engine/backends/cpu/gemm/amx_int8_gemm.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/quantized_weights.h"
 #include "engine/backends/cpu/gemm/weights.h"
@@ -16,18 +17,7 @@
 namespace halyard::engine::cpu {
 namespace {
 
-FusedCosts costsOf(const FusedTuning& tuning) {
-    return {.lanes = kTileGroupColumns,
-            .tileLanes = kTileGroupColumns,
-            .elementBytes = 1,
-            .element = tuning.int8Element,
-            .depthwise = tuning.int8Depthwise,
-            .unit = tuning.int8Unit,
-            .mostTime = tuning.int8MostTime,
-            .mostUnitBytes = tuning.mostUnitBytes,
-            .mostLineGroups = tuning.mostLineGroups,
-            .fewestLines = tuning.fewestLines};
-}
+static_assert(kTileGroupColumns == 64, "as fusedInt8Costs() has it");
 
 // How the results of one of the nodes are made bytes.
 struct ByteResult {
@@ -173,40 +163,6 @@ class FusedPointwiseDepthwiseBytes final : public FusedWorkItems {
 
 }  // namespace
 
-bool bytesPayByChannels(const Graph& graph, const FusedPointwiseDepthwise& nodes,
-                        const FusedFeatureMap& featureMap, const CpuTarget& target,
-                        size_t threads) {
-    // Measured at 1 to 16 threads. What is gained is a phase, and that the expanded feature map
-    // does not go from core to core; but all units of some lines read the same rows. So it takes
-    // threads, blocks of channels that are whole, and about as many units as threads; windows that
-    // lie apart leave little to gain.
-    const FusedCosts costs = costsOf(target.tuning.fused);
-    if (threads < target.tuning.fused.int8FewestThreads ||
-        featureMap.channels % kTileGroupColumns != 0 || featureMap.strideH != 1 ||
-        featureMap.strideW != 1 || !FusedTiling::pays(featureMap, costs)) {
-        return false;
-    }
-    const FusedTiling cut = FusedTiling::best(featureMap, costs, static_cast<int64_t>(threads));
-    if (cut.units(featureMap) * 4 < static_cast<int64_t>(threads) * 3) {
-        return false;
-    }
-    const auto typeOfInput = [&](const Node& node, size_t input) -> const TensorType& {
-        return graph.tensor(node.inputs[input]).type;
-    };
-    const auto* expansion = std::get_if<Conv2d>(&nodes.expansion.descriptor);
-    if (amxInt8Gemm(target.set) == nullptr || !isLegalForAmx(graph, nodes.expansion) ||
-        typeOfInput(nodes.depthwise, 0).type != typeOfInput(nodes.expansion, 0).type ||
-        graph.tensor(nodes.depthwise.outputs[0]).type.type !=
-                typeOfInput(nodes.depthwise, 0).type) {
-        return false;
-    }
-    const ConvGemmNode product = {.window = &expansion->window};
-    const ConvGemmFilter filter =
-            filterOf(product, typeOfInput(nodes.expansion, 1).shape, kTilePanels.depthGroup);
-    return isProfitableOnAmx(filter, graph.tensor(nodes.expansion.outputs[0]).type.shape,
-                             target.tuning);
-}
-
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
         const KernelArguments& arguments, const AmxInt8Gemm& form, const CpuTarget& target) {
     const FusedPointwiseDepthwiseNodes nodes(arguments);
@@ -243,7 +199,7 @@ Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
                     FusedPointwiseDepthwiseKernel<FusedPointwiseDepthwiseBytes, Forms, Definition>>(
                     Forms{.product = form,
                           .depthwise = quantizedDepthwiseOf(depthwise, target.set)},
-                    costsOf(target.tuning.fused), std::move(definition),
+                    fusedInt8Costs(target.tuning.fused), std::move(definition),
                     "fused_pointwise_depthwise_8bit", target.set));
 }
 

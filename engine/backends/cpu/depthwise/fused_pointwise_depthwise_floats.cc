@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/backends/cpu/choice/fused_choice.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/depthwise/fused_pointwise_depthwise.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
@@ -15,20 +16,6 @@
 
 namespace halyard::engine::cpu {
 namespace {
-
-constexpr int64_t kFloatBytes = sizeof(float);
-
-FusedCosts costsOf(const FloatGemm& product, const FusedTuning& tuning) {
-    return {.lanes = product.lanes,
-            .tileLanes = product.tileLanes,
-            .elementBytes = kFloatBytes,
-            .depthwise = tuning.floatDepthwise,
-            .unit = tuning.floatUnit,
-            .mostTime = tuning.floatMostTime,
-            .mostUnitBytes = tuning.mostUnitBytes,
-            .mostLineGroups = tuning.mostLineGroups,
-            .fewestLines = tuning.fewestLines};
-}
 
 constexpr ptrdiff_t kRuns[] = {0};
 
@@ -153,12 +140,6 @@ Result<FusedPointwiseDepthwiseFloatDefinition> FusedPointwiseDepthwiseFloatDefin
     return definition;
 }
 
-bool floatsPayByChannels(const FusedFeatureMap& featureMap, const CpuTarget& target) {
-    const FloatGemm& product = floatGemm(target.set);
-    return product.lanes == floatDepthwise(target.set).lanes &&
-           FusedTiling::pays(featureMap, costsOf(product, target.tuning.fused));
-}
-
 Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseFloats(
         const KernelArguments& arguments, const CpuTarget& target) {
     const FusedPointwiseDepthwiseNodes nodes(arguments);
@@ -170,8 +151,10 @@ Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseFloats(
             std::make_unique<FusedPointwiseDepthwiseKernel<FusedPointwiseDepthwiseFloats,
                                                            FusedPointwiseDepthwiseFloatForms,
                                                            FusedPointwiseDepthwiseFloatDefinition>>(
-                    forms, costsOf(forms.product, target.tuning.fused), std::move(definition),
-                    "fused_pointwise_depthwise_float", target.set));
+                    forms,
+                    fusedFloatCosts(forms.product.lanes, forms.product.tileLanes,
+                                    target.tuning.fused),
+                    std::move(definition), "fused_pointwise_depthwise_float", target.set));
 }
 
 }  // namespace halyard::engine::cpu

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/backends/cpu/choice/fused_choice.h"
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
@@ -24,78 +25,23 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// How many neighbouring channels lie together in the ring: whole tiles of the product if the
-// channels can be cut into such, otherwise whole vectors. 0: not even that.
-int64_t blockOf(const FloatGemm& form, int64_t channels) {
-    for (int64_t block = form.tileLanes; block <= 2 * form.tileLanes; block += form.tileLanes) {
-        if (channels % block == 0) {
-            return block;
-        }
-    }
-    for (int64_t block = 2 * form.tileLanes; block > 0; block -= form.lanes) {
-        if (channels % block == 0) {
-            return block;
-        }
-    }
-    return 0;
+ResidualExtents extentsOf(const FloatGemm& form, const Shape& x, const Shape& middle,
+                          const Shape& output, const DepthwiseDefinition& depthwise, int64_t depth,
+                          size_t threads) {
+    return {.batches = x[0],
+            .height = middle[1],
+            .width = middle[2],
+            .outputHeight = output[1],
+            .outputWidth = output[2],
+            .depth = depth,
+            .expanded = middle[3],
+            .channels = output[3],
+            .filter = depthwise.filterH,
+            .stride = depthwise.node.window.strideH,
+            .block = ResidualExtents::channelBlock(form.lanes, form.tileLanes, middle[3]),
+            .threads = static_cast<int64_t>(threads),
+            .tuning = depthwise.tuning.invertedResidual};
 }
-
-// The extents of a block.
-struct Extents {
-    int64_t batches = 1;
-    int64_t height = 1, width = 1;  // of the expanded feature map
-    int64_t outputHeight = 1, outputWidth = 1;
-    int64_t depth = 1;     // elements of the input that one of the expanded feature map is made of
-    int64_t expanded = 1;  // channels between
-    int64_t channels = 1;  // of the output
-    int64_t filter = 1;    // lines that a window has
-    int64_t stride = 1;    // and from one to the next
-    int64_t block = 1;     // blockOf(expanded)
-    int64_t threads = 1;
-    InvertedResidualTuning tuning;
-
-    static Extents of(const FloatGemm& form, const Shape& x, const Shape& middle,
-                      const Shape& output, const Window2d& window, int64_t filter, int64_t depth,
-                      size_t threads, const InvertedResidualTuning& tuning) {
-        Extents e;
-        e.batches = x[0];
-        e.height = middle[1];
-        e.width = middle[2];
-        e.depth = depth;
-        e.outputHeight = output[1];
-        e.outputWidth = output[2];
-        e.expanded = middle[3];
-        e.channels = output[3];
-        e.filter = filter;
-        e.stride = window.strideH;
-        e.block = blockOf(form, e.expanded);
-        e.threads = static_cast<int64_t>(threads);
-        e.tuning = tuning;
-        return e;
-    }
-
-    // No more than leave a pass for each thread.
-    int64_t passLines() const {
-        const int64_t forThread = (batches * outputHeight + threads - 1) / threads;
-        const int64_t fewest = lineStaysNear() ? 1 : tuning.fewestPassLines;
-        return std::min(std::max(fewest, (tuning.passPixels + outputWidth - 1) / outputWidth),
-                        std::min(outputHeight, forThread));
-    }
-    // Whether L1d keeps what is expanded for one row of a block until it is filtered.
-    bool lineStaysNear() const {
-        return filter * width * block * int64_t{sizeof(float)} <= tuning.nearBytes;
-    }
-    int64_t passes() const { return (outputHeight + passLines() - 1) / passLines(); }
-    int64_t ringLines() const { return (passLines() - 1) * stride + filter; }
-    int64_t ringLine() const { return width * expanded; }  // elements of one
-    int64_t ringLength() const { return ringLines() * ringLine(); }
-    int64_t passLength() const { return passLines() * outputWidth * expanded; }
-    // Multiply-adds of a pass.
-    int64_t passOperations() const {
-        return passLines() * (stride * width * depth * expanded +
-                              outputWidth * expanded * (filter * filter + channels));
-    }
-};
 
 // Which lines of the expanded feature map a thread's ring has.
 struct RingContent {
@@ -119,7 +65,7 @@ struct Definition {
 class ShapedInvertedResidual final : public ShapedKernel {
   public:
     ShapedInvertedResidual(const FloatGemm& product, const FloatDepthwise& depthwise,
-                           const Definition& definition, const Extents& extents,
+                           const Definition& definition, const ResidualExtents& extents,
                            const ResolvedWindow& window)
         : mProduct(product),
           mDepthwise(depthwise),
@@ -129,7 +75,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
 
     // `plan`: how an expansion that is not pointwise reads the input.
     Status create(std::optional<ConvGemmPlan> plan) {
-        const Extents& e = mExtents;
+        const ResidualExtents& e = mExtents;
         mPlan = std::move(plan);
         if (mPlan.has_value() && mPlan->usesPaddedTile()) {
             HALYARD_ASSIGN_OR_RETURN(mPaddedTile, mMemory.add(mPlan->stripLength(), sizeof(float)));
@@ -166,7 +112,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
     }
 
     void compute(const KernelCall& call, int64_t pass, std::byte* memory) const {
-        const Extents& e = mExtents;
+        const ResidualExtents& e = mExtents;
         const int64_t batch = pass / e.passes();
         const int64_t line = pass % e.passes() * e.passLines();
         const int64_t lines = std::min(e.passLines(), e.outputHeight - line);
@@ -205,7 +151,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
     // belong in the ring.
     void expand(const KernelCall& call, int64_t batch, int64_t begin, int64_t end, int64_t first,
                 int64_t last, std::byte* memory) const {
-        const Extents& e = mExtents;
+        const ResidualExtents& e = mExtents;
         const auto* x = call.input(0).as<float>();
         auto* const ring = reinterpret_cast<float*>(memory + mRing);
         FloatBlock block;
@@ -257,7 +203,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
     // `top` of the expanded one.
     void filter(const KernelCall& call, int64_t top, int64_t first, int64_t last, const float* ring,
                 float* to) const {
-        const Extents& e = mExtents;
+        const ResidualExtents& e = mExtents;
         const Window2d& node = mDefinition.depthwise.node.window;
         // Where the line `top` is, or would be: padding may begin any number of lines before the
         // first.
@@ -295,7 +241,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
 
     // Some neighbouring spatial positions of the output.
     void project(const KernelCall& call, int64_t pixel, int64_t pixels, const float* from) const {
-        const Extents& e = mExtents;
+        const ResidualExtents& e = mExtents;
         FloatBlock block;
         block.l1d = mDefinition.depthwise.tuning.l1d;
         block.a = from;
@@ -324,7 +270,7 @@ class ShapedInvertedResidual final : public ShapedKernel {
     const FloatGemm& mProduct;
     const FloatDepthwise& mDepthwise;
     const Definition& mDefinition;  // of the kernel that made this one
-    const Extents mExtents;
+    const ResidualExtents mExtents;
     const ResolvedWindow mWindow;
     std::optional<ConvGemmPlan> mPlan;
     std::vector<ptrdiff_t> mPointwiseRuns;
@@ -373,9 +319,8 @@ class InvertedResidualKernel final : public StepKernel {
         }
         auto kernel = std::make_shared<ShapedInvertedResidual>(
                 mProduct, mDepthwise, mDefinition,
-                Extents::of(mProduct, x, middle, types.outputs[0]->shape, depthwise.node.window,
-                            depthwise.filterH, expansion.filter.depth(), mDefinition.threads,
-                            depthwise.tuning.invertedResidual),
+                extentsOf(mProduct, x, middle, types.outputs[0]->shape, depthwise,
+                          expansion.filter.depth(), mDefinition.threads),
                 window);
         HALYARD_RETURN_IF_ERROR(kernel->create(std::move(plan)));
         return std::shared_ptr<const ShapedInvertedResidual>(std::move(kernel));
@@ -388,42 +333,6 @@ class InvertedResidualKernel final : public StepKernel {
 };
 
 }  // namespace
-
-bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, const CpuTarget& target) {
-    const auto typeOfInput = [&](const Node& node, size_t input) -> const TensorType& {
-        return graph.tensor(node.inputs[input]).type;
-    };
-    const auto* expansion = std::get_if<Conv2d>(&block.expansion.descriptor);
-    const auto* depthwise = std::get_if<DepthwiseConv2d>(&block.depthwise.descriptor);
-    const auto* projection = std::get_if<Conv2d>(&block.projection.descriptor);
-    if (expansion == nullptr || depthwise == nullptr || projection == nullptr) {
-        return false;
-    }
-    const InvertedResidualTuning& tuning = target.tuning.invertedResidual;
-    const TensorType& x = typeOfInput(block.expansion, 0);
-    const Shape& middle = graph.tensor(block.expansion.outputs[0]).type.shape;
-    const Shape& output = graph.tensor(block.projection.outputs[0]).type.shape;
-    const Window2d& window = depthwise->window;
-    if (x.type != DataType::FLOAT32 || !x.shape.isFullyKnown() || !middle.isFullyKnown() ||
-        !output.isFullyKnown() || depthwise->multiplier != 1 || window.dilationH != 1 ||
-        window.dilationW != 1 || expansion->groups != 1 ||
-        !isPointwise(*projection, typeOfInput(block.projection, 1).shape)) {
-        return false;
-    }
-    const Shape& filter = typeOfInput(block.depthwise, 1).shape;
-    const Shape& weights = typeOfInput(block.expansion, 1).shape;
-    const int64_t depth = int64_t{weights[1]} * weights[2] * weights[3];
-    const Extents e = Extents::of(floatGemm(target.set), x.shape, middle, output, window, filter[1],
-                                  depth, 1, tuning);
-    constexpr int64_t kBytes = sizeof(float);
-    // An expansion that is not pointwise takes a line at a time.
-    if (e.width * depth * e.expanded > tuning.mostLineOperations) {
-        return false;
-    }
-    return e.block > 0 && e.height > 1 && e.outputHeight > 0 && e.outputWidth > 0 &&
-           e.height * e.ringLine() * kBytes >= tuning.fewestExpandedBytes &&
-           (e.ringLength() + e.passLength()) * kBytes <= tuning.mostRingBytes;
-}
 
 Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelArguments& arguments,
                                                                   const CpuTarget& target) {

@@ -17,17 +17,8 @@
 
 namespace halyard::engine::cpu {
 
-// The three nodes of a block, which follow one another.
-struct InvertedResidual {
-    const Node& expansion;
-    const Node& depthwise;
-    const Node& projection;
-};
-
-// Whether the nodes are a block that is faster as a whole.
-bool isProfitableAsOne(const Graph& graph, const InvertedResidual& block, const CpuTarget& target);
-
-// Of arguments.node and the first two of arguments.others, for which it pays.
+// Of arguments.node and the first two of arguments.others, which are an INVERTED_RESIDUAL
+// (choice/fused_choice.h).
 Result<std::unique_ptr<const StepKernel>> compileInvertedResidual(const KernelArguments& arguments,
                                                                   const CpuTarget& target);
 

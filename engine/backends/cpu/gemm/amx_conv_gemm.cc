@@ -8,15 +8,17 @@
 #include <string>
 #include <utility>
 
+#include "engine/backends/cpu/choice/gemm_choice.h"
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
 #include "engine/backends/cpu/gemm/quantized_weights.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/unit_kernel.h"
 #include "engine/numerics/activation_range.h"
-#include "engine/numerics/requantize.h"
 
 namespace halyard::engine::cpu {
 namespace {
+
+static_assert(kMostTileMultiplier == kMostAmxMultiplier);
 
 int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
@@ -211,42 +213,6 @@ class AmxConvGemmKernel final : public StepKernel {
 };
 
 }  // namespace
-
-bool isLegalForAmx(const Graph& graph, const Node& node) {
-    const TensorType& x = graph.tensor(node.inputs[0]).type;
-    const TensorType& output = graph.tensor(node.outputs[0]).type;
-    const Quantization& weights = graph.tensor(node.inputs[1]).type.quantization;
-    const auto isSmall = [&](float scale) {
-        return multiplier(x.quantization.scale, scale, output.quantization.scale) <=
-               kMostTileMultiplier;
-    };
-    return x.type == output.type && (weights.channelScales.size() == 0
-                                             ? isSmall(weights.scale)
-                                             : std::ranges::all_of(weights.channelScales, isSmall));
-}
-
-bool isProfitableOnAmx(const ConvGemmFilter& filter, const Shape& output, const CpuTuning& tuning) {
-    if (!output.isFullyKnown()) {
-        return false;
-    }
-    const int64_t columns = filter.groupChannels();
-    int64_t rows = 1;
-    for (size_t axis = 0; axis + 1 < output.rank(); ++axis) {
-        rows *= output[axis];
-    }
-    // In cycles for a group of channels, measured: 64 products of bytes that a vector has are half
-    // of one, and a tile of 16384 products is 16, whatever it has. Rows that are copied cost, and
-    // so does each tile of sums, which goes through memory.
-    const int64_t byVectors = rows * ceilDivide(columns, 16) *
-                              (ceilDivide(filter.depth(), 4) / tuning.vectors.int8GroupsPerCycle);
-    const int64_t tilesOfDepth = ceilDivide(filter.depth(), kTileDepth);
-    const int64_t copies =
-            filter.runLength % kTileDepth == 0 ? 0 : rows * tilesOfDepth * tuning.amx.copyCycles;
-    const int64_t byTiles = ceilDivide(rows, kTileRows) * ceilDivide(columns, kTileColumns) *
-                                    (tilesOfDepth * tuning.amx.tileCycles + tuning.amx.storeSums) +
-                            copies + tuning.amx.begin;
-    return byTiles < byVectors;
-}
 
 Result<std::unique_ptr<const StepKernel>> compileAmxConvGemm(ConvGemmDefinition definition,
                                                              const KernelArguments& arguments,

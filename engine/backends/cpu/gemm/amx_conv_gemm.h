@@ -14,15 +14,8 @@
 
 namespace halyard::engine::cpu {
 
-// Whether tiles can compute the node: its results are of its input's type, and no multiplier is
-// more than kMostTileMultiplier.
-bool isLegalForAmx(const Graph& graph, const Node& node);
-
-// Whether tiles are the faster form of a node with that output: not where most of each would stay
-// empty, or where nobody knows yet how many rows there are.
-bool isProfitableOnAmx(const ConvGemmFilter& filter, const Shape& output, const CpuTuning& tuning);
-
-// Takes what isLegalForAmx(). `set` is what the form is called by.
+// Of a node that is INT8_GEMM_AMX (choice/gemm_choice.h), or could be. `set` is what the form is
+// called by.
 Result<std::unique_ptr<const StepKernel>> compileAmxConvGemm(ConvGemmDefinition definition,
                                                              const KernelArguments& arguments,
                                                              const AmxInt8Gemm& form,

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "engine/backends/cpu/gemm/bf16_split_weights.h"
-#include "engine/backends/cpu/gemm/bfloat_weights.h"
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/unit_kernel.h"
@@ -229,61 +228,14 @@ class Bf16SplitConvGemmKernel final : public StepKernel {
     const std::string mName;
 };
 
-// Whether an estimate says that a product of that many rows takes less time by tiles of parts than
-// by vectors of floats.
-bool pays(const ConvGemmFilter& filter, int64_t rows, HiLoSplit parts, const CpuTuning& tuning) {
-    const Bf16SplitTuning& costs = tuning.bf16Split;
-    const VectorTuning& vectors = tuning.vectors;
-    // In cycles for a group of channels, measured. A vector of products is half of one, and a tile
-    // of them 20, whatever it has. Splitting a tile's depth of a row into each of its parts costs,
-    // and so does each tile of sums, which goes through memory.
-    const int64_t columns = ceilDivide(filter.groupChannels(), kTileColumns);
-    const int64_t steps = ceilDivide(filter.depth(), kSplitDepth);
-    const bool gathers = filter.runs > 1 && filter.runLength % kSplitDepth != 0;
-    const int64_t splitting =
-            rows * steps * (costs.split * parts.left + (gathers ? costs.gather : 0));
-    const int64_t tiles = ceilDivide(rows, kTileRows) * columns;
-    const int64_t byTiles =
-            tiles * (steps * parts.products() * costs.tileCycles + costs.storeSums) + splitting +
-            costs.begin;
-    const int64_t byVectors = rows * columns * (filter.depth() + vectors.floatExtraSteps) *
-                              vectors.floatNumerator / vectors.floatDenominator;
-    return byTiles < byVectors;
-}
-
 }  // namespace
 
-Result<std::optional<HiLoSplit>> hiLoSplitOf(const ConvGemmDefinition& definition,
-                                             const KernelArguments& arguments) {
-    constexpr std::optional<HiLoSplit> kNone;
-    const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
-    if (!output.isFullyKnown() ||
-        typeOf(arguments, arguments.node.inputs[0]).type != DataType::FLOAT32) {
-        return kNone;
-    }
-    const ConstantSource<float> weights = constantOf<float>(arguments, 1);
-    HALYARD_ASSIGN_OR_RETURN(const bool areBfloats,
-                             arguments.constants.holds(
-                                     AreBfloat16{.filter = definition.filter, .weights = weights}));
-    const bool isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
-    if (!isRough && !areBfloats) {
-        return kNone;
-    }
-    const HiLoSplit parts = {.left = isRough ? 2 : 3, .right = areBfloats ? 1 : 2};
-    int64_t rows = 1;
-    for (size_t axis = 0; axis + 1 < output.rank(); ++axis) {
-        rows *= output[axis];
-    }
-    if (!pays(definition.filter, rows, parts, definition.tuning)) {
-        return kNone;
-    }
-    // Last, because it reads the weights.
-    HALYARD_ASSIGN_OR_RETURN(const bool areInSafeRange,
-                             arguments.constants.holds(AreInSafeRangeColumns{
-                                     .filter = definition.filter,
-                                     .weights = weights,
-                                     .bias = constantOf<float>(arguments, 2)}));
-    return areInSafeRange ? std::optional(parts) : kNone;
+Result<bool> areInSafeRange(const ConvGemmDefinition& definition,
+                            const KernelArguments& arguments) {
+    return arguments.constants.holds(
+            AreInSafeRangeColumns{.filter = definition.filter,
+                                  .weights = constantOf<float>(arguments, 1),
+                                  .bias = constantOf<float>(arguments, 2)});
 }
 
 Result<std::unique_ptr<const StepKernel>> compileBf16SplitConvGemm(ConvGemmDefinition definition,

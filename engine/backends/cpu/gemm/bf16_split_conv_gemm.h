@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include "engine/backends/cpu/gemm/bf16_split_gemm.h"
@@ -17,11 +16,9 @@
 
 namespace halyard::engine::cpu {
 
-// The parts by which the node is computed; none where vectors are the faster form of it, nobody
-// knows yet how many rows there are, weights or biases are not tame, or results may not be as rough
-// as those of the parts are.
-Result<std::optional<HiLoSplit>> hiLoSplitOf(const ConvGemmDefinition& definition,
-                                             const KernelArguments& arguments);
+// Whether weights and biases of floats are such that products by parts are those of the floats:
+// within the safe range of bf16_split_block.h. Reads them.
+Result<bool> areInSafeRange(const ConvGemmDefinition& definition, const KernelArguments& arguments);
 
 // `set` is what the form is called by. Where `parts` has one of the right matrix, the weights are
 // bfloat16.

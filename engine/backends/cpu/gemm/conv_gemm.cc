@@ -2,48 +2,84 @@
 
 #include "engine/backends/cpu/gemm/conv_gemm.h"
 
-#include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 
+#include "engine/backends/cpu/choice/gemm_choice.h"
 #include "engine/backends/cpu/gemm/amx_conv_gemm.h"
 #include "engine/backends/cpu/gemm/bf16_split_conv_gemm.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/float_conv_gemm.h"
+#include "engine/backends/cpu/gemm/gemm_layer.h"
 #include "engine/backends/cpu/gemm/quantized_conv_gemm.h"
 #include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/gemm/winograd.h"
+#include "engine/backends/cpu/kernels/chosen_kernel.h"
 
 namespace halyard::engine::cpu {
+namespace {
+
+// What the choice asks of the weights, which are read for it.
+Result<bool> answer(WeightFact fact, const ConvGemmDefinition& definition,
+                    const KernelArguments& arguments) {
+    switch (fact) {
+        case WeightFact::ARE_BFLOAT16:
+            return areBf16(definition, arguments);
+        case WeightFact::ARE_IN_SAFE_RANGE:
+            return areInSafeRange(definition, arguments);
+        case WeightFact::ARE_TRANSFORMABLE:
+            return canUseWinograd(*std::get_if<Conv2d>(&arguments.node.descriptor), arguments);
+    }
+    return false;
+}
+
+Result<std::unique_ptr<const StepKernel>> compileForm(const GemmChoice& choice,
+                                                      ConvGemmDefinition definition,
+                                                      const KernelArguments& arguments,
+                                                      InstructionSet set) {
+    switch (choice.form) {
+        case Form::INT8_GEMM_AMX:
+            return compileAmxConvGemm(std::move(definition), arguments, *amxInt8Gemm(set),
+                                      toString(set));
+        case Form::BF16_SPLIT_GEMM:
+            return compileBf16SplitConvGemm(std::move(definition), arguments, *bf16SplitGemm(set),
+                                            {.left = choice.leftParts, .right = choice.rightParts},
+                                            toString(set));
+        case Form::BF16_WEIGHT_GEMM:
+        case Form::FLOAT_GEMM:
+            return compileFloatConvGemm(std::move(definition), arguments, set,
+                                        choice.form == Form::BF16_WEIGHT_GEMM);
+        default:
+            return compileQuantizedConvGemm(std::move(definition), arguments, set);
+    }
+}
+
+}  // namespace
 
 Result<std::unique_ptr<const StepKernel>> compileConvGemm(const ConvGemmNode& node,
                                                           const KernelArguments& arguments,
                                                           const CpuTarget& target) {
     const Node& whole = arguments.node;
-    const bool bytes = isOfBytes(typeOf(arguments, whole.inputs[0]).type);
+    const bool isInt8 = isOfBytes(typeOf(arguments, whole.inputs[0]).type);
     ConvGemmDefinition definition = convGemmDefinition(
-            node, arguments, bytes ? quantizedGemm(target.set).depthGroup : 1, target.tuning);
+            node, arguments, isInt8 ? quantizedGemm(target.set).depthGroup : 1, target.tuning);
+    HALYARD_ASSIGN_OR_RETURN(
+            const GemmChoice choice,
+            chooseGemm(gemmLayerOf(arguments, definition.filter, target.set), target,
+                       [&](WeightFact fact) { return answer(fact, definition, arguments); }));
+    if (choice.form == Form::WINOGRAD_2X2 || choice.form == Form::WINOGRAD_4X4) {
+        const int32_t side = choice.form == Form::WINOGRAD_4X4 ? 4 : 2;
+        return withLostForms(
+                compileWinograd(*std::get_if<Conv2d>(&whole.descriptor), side, arguments, target),
+                choice.lost.toString());
+    }
     definition.epilogue = Epilogue::of(arguments, target.set);
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);
-    if (!bytes) {
-        if (const Bf16SplitGemm* const split = bf16SplitGemm(target.set); split != nullptr) {
-            HALYARD_ASSIGN_OR_RETURN(const std::optional<HiLoSplit> parts,
-                                     hiLoSplitOf(definition, arguments));
-            if (parts.has_value()) {
-                return compileBf16SplitConvGemm(std::move(definition), arguments, *split, *parts,
-                                                toString(target.set));
-            }
-        }
-        return compileFloatConvGemm(std::move(definition), arguments, target.set);
-    }
-    const AmxInt8Gemm* const tiles = amxInt8Gemm(target.set);
-    return tiles != nullptr && isLegalForAmx(arguments.graph, whole) &&
-                           isProfitableOnAmx(definition.filter,
-                                             typeOf(arguments, whole.outputs[0]).shape,
-                                             target.tuning)
-                   ? compileAmxConvGemm(std::move(definition), arguments, *tiles,
-                                        toString(target.set))
-                   : compileQuantizedConvGemm(std::move(definition), arguments, target.set);
+    return withLostForms(compileForm(choice, std::move(definition), arguments, target.set),
+                         choice.lost.toString());
 }
 
 }  // namespace halyard::engine::cpu

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <optional>
-
 #include "engine/backends/cpu/gemm/conv_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/gemm/winograd.h"
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/reference/kernels.h"
@@ -22,11 +19,6 @@ Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
     if (arguments.others.empty() && padsWhatIsNotFinite(arguments.graph, arguments.node)) {
         return plainKernel(arguments, "reference",
                            [node](KernelCall& call) { return ref::run(node, call); });
-    }
-    HALYARD_ASSIGN_OR_RETURN(const std::optional<int32_t> side,
-                             fastestWinograd(node, arguments, target.tuning.winograd));
-    if (side.has_value()) {
-        return compileWinograd(node, *side, arguments, target);
     }
     return compileConvGemm(
             {.window = &node.window, .groups = node.groups, .activation = node.activation},

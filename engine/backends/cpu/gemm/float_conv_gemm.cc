@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/backends/cpu/choice/gemm_choice.h"
 #include "engine/backends/cpu/gemm/bfloat_weights.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
@@ -52,8 +53,9 @@ class ShapedFloatConvGemm final : public UnitKernel {
                     mResult, mMemory.add(static_cast<size_t>(mPlan.unitElements()), sizeof(float)));
         }
         mLater = bytesToLater(mPanels, mPlan.rowUnits(), threads, mTuning.mostPrefetchBytes);
-        mStreamsWeights = mPlan.rowUnits() == 1 && mPlan.unitRows() == 1 &&
-                          mPanels.bytes / threads >= static_cast<size_t>(mTuning.farBytes);
+        mStreamsWeights =
+                isStreamed(mPlan.rowUnits() * mPlan.unitRows(), mPanels.bytes, threads, mTuning)
+                        .ok();
         setUnits(mPlan.unitCount(), mPlan.unitOperations());
         return {};
     }
@@ -242,19 +244,6 @@ class FloatConvGemm final : public StepKernel {
     const std::string mName;
 };
 
-// Whether there are as few rows as wait for the weights, and these are half as many bytes as they
-// seem.
-Result<bool> isByBfloats(const ConvGemmDefinition& definition, const KernelArguments& arguments,
-                         const FloatGemm& form) {
-    const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
-    if (!output.isFullyKnown() || countOf(output) > form.fewRows * output[output.rank() - 1] ||
-        typeOf(arguments, arguments.node.inputs[0]).type != DataType::FLOAT32) {
-        return false;
-    }
-    return arguments.constants.holds(
-            AreBfloat16{.filter = definition.filter, .weights = constantOf<float>(arguments, 1)});
-}
-
 }  // namespace
 
 Result<PackedConstant> packFloatConvGemm(InstructionSet set, const ConvGemmFilter& filter,
@@ -264,17 +253,22 @@ Result<PackedConstant> packFloatConvGemm(InstructionSet set, const ConvGemmFilte
                    : arguments.constants.add(packedOf<float>(set, filter, false, arguments));
 }
 
+Result<bool> areBf16(const ConvGemmDefinition& definition, const KernelArguments& arguments) {
+    return arguments.constants.holds(
+            AreBfloat16{.filter = definition.filter, .weights = constantOf<float>(arguments, 1)});
+}
+
 Result<std::unique_ptr<const StepKernel>> compileFloatConvGemm(ConvGemmDefinition definition,
                                                                const KernelArguments& arguments,
-                                                               InstructionSet set) {
+                                                               InstructionSet set,
+                                                               bool hasBf16Weights) {
     const FloatGemm& form = floatGemm(set);
-    HALYARD_ASSIGN_OR_RETURN(const bool bfloats, isByBfloats(definition, arguments, form));
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
-                             bfloats ? arguments.constants.add(packedOf<float>(
-                                               set, definition.filter, true, arguments))
-                                     : packFloatConvGemm(set, definition.filter, arguments));
-    return std::unique_ptr<const StepKernel>(
-            std::make_unique<FloatConvGemm>(form, bfloats, set, std::move(definition), packed));
+                             hasBf16Weights ? arguments.constants.add(packedOf<float>(
+                                                      set, definition.filter, true, arguments))
+                                            : packFloatConvGemm(set, definition.filter, arguments));
+    return std::unique_ptr<const StepKernel>(std::make_unique<FloatConvGemm>(
+            form, hasBf16Weights, set, std::move(definition), packed));
 }
 
 }  // namespace halyard::engine::cpu

@@ -17,9 +17,14 @@ namespace halyard::engine::cpu {
 Result<PackedConstant> packFloatConvGemm(InstructionSet set, const ConvGemmFilter& filter,
                                          const KernelArguments& arguments);
 
-// The constants are inputs 1 and 2 of the node.
+// Whether bfloat16 has each of the node's weights, bit for bit. Reads them.
+Result<bool> areBf16(const ConvGemmDefinition& definition, const KernelArguments& arguments);
+
+// The constants are inputs 1 and 2 of the node. `hasBf16Weights`: they are packed as bfloat16, for
+// up to FloatGemm::fewRows rows.
 Result<std::unique_ptr<const StepKernel>> compileFloatConvGemm(ConvGemmDefinition definition,
                                                                const KernelArguments& arguments,
-                                                               InstructionSet set);
+                                                               InstructionSet set,
+                                                               bool hasBf16Weights);
 
 }  // namespace halyard::engine::cpu

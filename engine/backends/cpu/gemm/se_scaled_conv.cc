@@ -8,6 +8,7 @@
 
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/float_conv_gemm.h"
+#include "engine/backends/cpu/gemm/gemm_layer.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/graph/nodes.h"
@@ -58,7 +59,13 @@ Result<std::unique_ptr<const StepKernel>> compileSeScaledConv(const KernelArgume
                                        arguments.node.inputs.size() + 2, target.set);
     arguments.packed.push_back(convolution.inputs[1]);
     arguments.packed.push_back(convolution.inputs[2]);
-    return compileFloatConvGemm(std::move(definition), own, target.set);
+    // Scaled rows are copied for the float GEMM, and for no other form.
+    bool hasBf16Weights =
+            isLegalWithBf16Weights(gemmLayerOf(own, definition.filter, target.set)).ok();
+    if (hasBf16Weights) {
+        HALYARD_ASSIGN_OR_RETURN(hasBf16Weights, areBf16(definition, own));
+    }
+    return compileFloatConvGemm(std::move(definition), own, target.set, hasBf16Weights);
 }
 
 }  // namespace halyard::engine::cpu

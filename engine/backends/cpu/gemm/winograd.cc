@@ -418,37 +418,6 @@ Result<bool> canUseWinograd(const Conv2d& node, const KernelArguments& arguments
     return tameWeights && tameBias;
 }
 
-Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node, const KernelArguments& arguments,
-                                               const WinogradTuning& tuning) {
-    const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
-    const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
-    const int64_t columns = filter[0];
-    const int64_t channels = filter[3];
-    if (!output.hasKnownRank() || output[1] == kUnknownDimension ||
-        output[2] == kUnknownDimension || std::max(columns, channels) > tuning.mostChannels) {
-        return std::optional<int32_t>();
-    }
-    const int64_t batches = output[0] == kUnknownDimension ? 1 : output[0];
-    const auto weights = static_cast<double>(channels * columns);
-    const auto cost = [&](int32_t side) {
-        const double tiles = static_cast<double>(batches) *
-                             static_cast<double>(ceilDivide(output[1], side)) *
-                             static_cast<double>(ceilDivide(output[2], side));
-        const auto transform = static_cast<double>(tuning.transform * (channels + columns));
-        return (side + 2) * (side + 2) * (tiles * (weights + transform) + tuning.fetch * weights);
-    };
-    const double pixels = static_cast<double>(batches) * output[1] * output[2];
-    const double direct = 9 * weights * (pixels + tuning.fetch);
-    const bool isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
-    const int32_t best = isRough && cost(4) < cost(2) ? 4 : 2;
-    if (cost(best) >= tuning.worthwhile * direct) {
-        return std::optional<int32_t>();
-    }
-    // Last, because it reads the weights.
-    HALYARD_ASSIGN_OR_RETURN(const bool possible, canUseWinograd(node, arguments));
-    return possible ? std::optional(best) : std::nullopt;
-}
-
 Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,
                                                           const KernelArguments& arguments,
                                                           const CpuTarget& target) {

@@ -16,7 +16,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/base/status.h"
@@ -28,13 +27,7 @@ namespace halyard::engine::cpu {
 // Whether such a kernel can compute the node, however long it takes.
 Result<bool> canUseWinograd(const Conv2d& node, const KernelArguments& arguments);
 
-// The side of the output squares, 2 or 4, for which the node takes least time; none where such a
-// kernel can't compute it, takes longer than sums over the taps, or may for a feature map's size
-// that is not known.
-Result<std::optional<int32_t>> fastestWinograd(const Conv2d& node, const KernelArguments& arguments,
-                                               const WinogradTuning& tuning);
-
-// canUseWinograd() holds.
+// canUseWinograd() holds. `side` of the output squares: 2 or 4.
 Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,
                                                           const KernelArguments& arguments,
                                                           const CpuTarget& target);

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/backends/cpu/hardware/cache_level.h"
+
 namespace halyard::engine::cpu {
 
 // Kinds of cores that differ in what kernels pay for. Cores of x86 are of one kind until their
@@ -35,20 +37,6 @@ std::string_view toString(Microarchitecture kind);
 
 // Of the MIDR_EL1 register of an arm64 core.
 Microarchitecture microarchitectureOf(uint64_t midr);
-
-// One cache. 0 bytes: unknown, or there is none.
-struct CacheLevel {
-    int64_t bytes = 0;
-    int64_t lineBytes = 64;
-    int64_t ways = 0;      // 0: unknown
-    int64_t sharedBy = 1;  // cores
-
-    bool operator==(const CacheLevel&) const = default;
-    // Bytes from a line to the next one of its set; 0: unknown.
-    int64_t setBytes() const { return ways > 0 ? bytes / ways : 0; }
-    // Of one of the cores that share it.
-    int64_t bytesOfCore() const { return sharedBy > 0 ? bytes / sharedBy : bytes; }
-};
 
 // Cores of one kind.
 struct CoreCluster {

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "engine/backends/cpu/hardware/cpu_description.h"
+#include "engine/backends/cpu/hardware/cache_level.h"
 
 namespace halyard::engine::cpu {
 
