@@ -30,16 +30,17 @@ inline constexpr uint32_t kMostStructBytes = 4096;
 Status checkStructSize(const char* name, uint32_t size, size_t first, size_t known,
                        const void* bytes);
 
-// A copy of the caller's options; the defaults where there are none.
+// A copy of the caller's options; the defaults where there are none. `first`: what the struct had
+// in the first version, where that was less.
 template <typename Options>
-Result<Options> readOptions(const Options* from, const char* name) {
+Result<Options> readOptions(const Options* from, const char* name, size_t first = sizeof(Options)) {
     Options options = {};
     if (from == nullptr) {
         return options;
     }
     uint32_t size = 0;
     std::memcpy(&size, from, sizeof size);
-    HALYARD_RETURN_IF_ERROR(checkStructSize(name, size, sizeof options, sizeof options, from));
+    HALYARD_RETURN_IF_ERROR(checkStructSize(name, size, first, sizeof options, from));
     std::memcpy(static_cast<void*>(&options), from, std::min<size_t>(size, sizeof options));
     return options;
 }

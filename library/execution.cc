@@ -80,6 +80,34 @@ Status bindOutputs(halyard_execution& execution, std::span<halyard_output> outpu
     return {};
 }
 
+// The caller's function, which is asked for outputs whose room is too small.
+class CallersMemory final : public engine::OutputMemory {
+  public:
+    CallersMemory(const halyard_run_options& options, std::span<halyard_output> outputs)
+        : mFunction(options.allocate_output),
+          mContext(options.allocate_context),
+          mOutputs(outputs) {}
+
+    Result<std::span<uint8_t>> allocate(size_t output, const engine::Shape& shape, size_t bytes,
+                                        size_t alignment) override {
+        const halyard_shape plain = shapeOf(shape);
+        void* const given = mFunction(mContext, output, &plain, bytes, alignment);
+        if (given == nullptr) {
+            return Status(StatusCode::RESOURCE_EXHAUSTED, "allocate_output gives no memory for " +
+                                                                  shape.toString() + ", " +
+                                                                  std::to_string(bytes) + " bytes");
+        }
+        mOutputs[output].data = given;
+        mOutputs[output].capacity = bytes;
+        return std::span(static_cast<uint8_t*>(given), bytes);
+    }
+
+  private:
+    const halyard_allocate_function mFunction;
+    void* const mContext;
+    const std::span<halyard_output> mOutputs;
+};
+
 // What the run found of the outputs.
 void tellOutputs(const halyard_execution& execution, std::span<halyard_output> outputs) {
     const Graph& graph = execution.shared->program->graph();
@@ -154,6 +182,10 @@ Status run(halyard_execution& execution, std::span<const halyard_input> inputs,
         }
         wanted.trace = execution.profile.get();
     }
+    CallersMemory memory(options, outputs);
+    if (options.allocate_output != nullptr) {
+        wanted.outputMemory = &memory;
+    }
     const LogScope scope(&execution.shared->runtime->lines);
     const Status status =
             execution.execution.run(execution.inputs, execution.outputs, wanted, &execution.report);
@@ -207,10 +239,12 @@ extern "C" halyard_status halyard_execution_run(halyard_execution* execution,
                                  library::readArray(inputs, input_count, "inputs"));
         HALYARD_RETURN_IF_ERROR(
                 library::readArray<halyard_output>(outputs, output_count, "outputs").status());
-        HALYARD_ASSIGN_OR_RETURN(const halyard_run_options read,
-                                 library::readOptions(options, "the run's options"));
+        HALYARD_ASSIGN_OR_RETURN(
+                const halyard_run_options read,
+                library::readOptions(options, "the run's options",
+                                     offsetof(halyard_run_options, allocate_output)));
         if (execution->running.exchange(true, std::memory_order_acquire)) {
-            return invalidArgument("the execution is running already, on another thread");
+            return invalidArgument("the execution is running already");
         }
         const Status status =
                 library::run(*execution, given, {outputs, output_count}, read, stopped);

@@ -54,6 +54,40 @@ bool isAligned(const void* address, DataType type) {
     return reinterpret_cast<uintptr_t>(address) % elementSize(type) == 0;
 }
 
+Status checkGiven(std::span<const uint8_t> given, size_t bytes, size_t alignment) {
+    if (given.data() == nullptr || given.size() < bytes) {
+        return invalidArgument("the memory given for it has " + std::to_string(given.size()) +
+                               " bytes; it was asked for " + std::to_string(bytes));
+    }
+    if (reinterpret_cast<uintptr_t>(given.data()) % alignment != 0) {
+        return invalidArgument("the memory given for it starts at no multiple of " +
+                               std::to_string(alignment));
+    }
+    return {};
+}
+
+Status checkDisjoint(std::span<const uint8_t> given, std::span<const InputBinding> inputs,
+                     std::span<const RunOutput> outputs) {
+    const auto meets = [&](std::span<const uint8_t> bound) {
+        const auto begin = reinterpret_cast<uintptr_t>(bound.data());
+        const auto own = reinterpret_cast<uintptr_t>(given.data());
+        return !bound.empty() && begin < own + given.size() && own < begin + bound.size();
+    };
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].present && meets(inputs[i].bytes)) {
+            return invalidArgument("the memory given for it overlaps graph input " +
+                                   std::to_string(i));
+        }
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i].present && meets(outputs[i].bytes)) {
+            return invalidArgument("the memory given for it overlaps graph output " +
+                                   std::to_string(i));
+        }
+    }
+    return {};
+}
+
 OverlapFinder::OverlapFinder(size_t inputCount, size_t outputCount) {
     mRanges.reserve(inputCount + outputCount);
 }

@@ -35,6 +35,13 @@ Status checkInputs(const Schedule& schedule, std::span<const InputBinding> input
 // Whether the caller's memory can hold tensors of this element type as they are.
 bool isAligned(const void* address, DataType type);
 
+// Memory that was asked for during a run: INVALID_ARGUMENT where it is null or too short, or starts
+// at no multiple of `alignment`.
+Status checkGiven(std::span<const uint8_t> given, size_t bytes, size_t alignment);
+// The same where it shares bytes with what is bound. Takes time linear in the bindings.
+Status checkDisjoint(std::span<const uint8_t> given, std::span<const InputBinding> inputs,
+                     std::span<const RunOutput> outputs);
+
 // Finds the outputs whose memory shares bytes with that of an input or another output.
 class OverlapFinder {
   public:

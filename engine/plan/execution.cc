@@ -69,6 +69,7 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     context.checkpoint = Checkpoint(options.deadline, options.cancelled).unless(options.stop);
     context.loopTimeout = options.loopTimeout;
     context.trace = options.trace;
+    context.outputMemory = options.outputMemory;
     context.deviceTime = {};
     context.copies = 0;
     context.copiedBytes = 0;
@@ -78,6 +79,7 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     const Status finished = context.queues.finish();
     status = status.ok() ? finished : status;
     context.threads = nullptr;
+    context.outputMemory = nullptr;
     result.deviceTime = context.deviceTime;
     result.copies = context.copies;
     result.copiedBytes = context.copiedBytes;

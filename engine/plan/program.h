@@ -46,6 +46,18 @@ struct OutputBinding {
     bool present = true;  // false: the caller does not want this output
 };
 
+// Gives memory to outputs of a run whose size was not known before.
+class OutputMemory {
+  public:
+    virtual ~OutputMemory() = default;
+    // `bytes` > 0 bytes at a multiple of `alignment`, which no other binding of the run has and
+    // which stay the caller's. On the thread that called Execution::run(), once the shape is known
+    // and before the output is written, once for each output of a run. A failure ends the run as
+    // it is.
+    virtual Result<std::span<uint8_t>> allocate(size_t output, const Shape& shape, size_t bytes,
+                                                size_t alignment) = 0;
+};
+
 struct OutputReport {
     Shape shape;  // real extents; unknown where the run stopped before they were known
     bool sufficient = true;
@@ -71,6 +83,8 @@ struct RunOptions {
     // How long a While may take, each time it is run.
     std::chrono::nanoseconds loopTimeout = std::chrono::seconds(2);
     TraceSink* trace = nullptr;  // null: no traces
+    // Asked for outputs that are wanted and whose binding is too small; null: the run fails there.
+    OutputMemory* outputMemory = nullptr;
 };
 
 class Program;
@@ -90,11 +104,13 @@ class Execution {
     // overlap inputs and other outputs: it then takes the way through a copy too, so that it does
     // not show in what the run reads. After the first run with a set of shapes, a run with the same
     // `report` allocates nothing, unless shapes depend on data. Not re-entrant. OUTPUT_TOO_SMALL:
-    // `report` says which outputs and how large they would be; no shape is missing.
-    // INVALID_ARGUMENT: wrong counts, sizes or shapes, or values of a control input that a node
-    // can't take. DEADLINE_EXCEEDED: stopped part-way. RESOURCE_EXHAUSTED: the program's memory has
-    // no room for what the run takes. After a failure the bytes of the outputs are undefined.
-    // `report` may be null. What a run took is kept for the next, until the Execution's end.
+    // `report` says which outputs and how large they would be; no shape is missing. Does not happen
+    // where the options have an OutputMemory: the run asks it and goes on. INVALID_ARGUMENT: wrong
+    // counts, sizes or shapes, values of a control input that a node can't take, or memory for an
+    // output that is not as it was asked for. DEADLINE_EXCEEDED: stopped part-way.
+    // RESOURCE_EXHAUSTED: the program's memory has no room for what the run takes. After a failure
+    // the bytes of the outputs are undefined. `report` may be null. What a run took is kept for the
+    // next, until the Execution's end.
     Status run(std::span<const InputBinding> inputs, std::span<const OutputBinding> outputs,
                const RunOptions& options, ExecutionReport* report);
 

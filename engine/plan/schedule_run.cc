@@ -15,8 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view kCopyingOutputs = "while graph outputs were copied";
-
 // The address of tensors without elements, which are never read or written.
 alignas(kTensorAlignment) std::byte nothing[kTensorAlignment];
 
@@ -95,11 +93,13 @@ Status ScheduleRun::place(SlotId id) {
             return {};
         }
         if (slot.bytes > 0 && output.present && mOverlaps[*index] == 0 &&
-            !mSchedule.slots[id].isControl && output.bytes.size() >= slot.bytes &&
-            isAligned(output.bytes.data(), slot.type->type)) {
-            slot.data = reinterpret_cast<std::byte*>(output.bytes.data());
-            slot.inCallersMemory = true;
-            return {};
+            !mSchedule.slots[id].isControl) {
+            HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> bytes, memoryFor(*index));
+            if (bytes.size() >= slot.bytes && isAligned(bytes.data(), slot.type->type)) {
+                slot.data = reinterpret_cast<std::byte*>(bytes.data());
+                slot.inCallersMemory = true;
+                return {};
+            }
         }
     } else if (const PlannedSlot& planned = mPlan->slots[id]; planned.arenaOffset.has_value()) {
         HALYARD_ASSIGN_OR_RETURN(std::byte* const base, arenaMemory());
@@ -160,63 +160,6 @@ Status ScheduleRun::bindMemory() {
         HALYARD_RETURN_IF_ERROR(bindInput(i));
     }
     return {};
-}
-
-Status ScheduleRun::bindInput(size_t index) {
-    const InputBinding& input = mInputs[index];
-    BoundSlot& slot = mSlots[mSchedule.inputs[index]];
-    if (!input.present) {
-        return {};
-    }
-    const bool atRisk = mSchedule.slots[mSchedule.inputs[index]].isControl && !input.isPrivate;
-    const bool fits = mSchedule.slots[mSchedule.inputs[index]].isOnlyCopied ||
-                      isAligned(input.bytes.data(), slot.type->type);
-    if (slot.bytes > 0 && !atRisk && fits) {
-        slot.data = reinterpret_cast<std::byte*>(const_cast<uint8_t*>(input.bytes.data()));
-        slot.inCallersMemory = true;
-        return {};
-    }
-    HALYARD_ASSIGN_OR_RETURN(slot.data,
-                             bufferBytes(slot.own, slot.bytes, "the copy of a graph input"));
-    mContext->bindingBytes += mOutermost ? slot.bytes : 0;
-    return copyInChunks(slot.data, input.bytes.data(), slot.bytes, mContext->checkpoint,
-                        "while a graph input was copied");
-}
-
-// Tells the reports and checks against the bindings what is known of the outputs by now. An output
-// that is too small is an error once no shape is missing, or once the run has finished.
-Status ScheduleRun::settleOutputs(std::span<OutputReport> reports, bool finished) {
-    bool allKnown = true;
-    bool allSufficient = true;
-    for (size_t i = 0; i < mOutputs.size(); ++i) {
-        const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
-        reports[i] = {.shape = slot.type->shape};
-        allKnown = allKnown && slot.type->shape.isFullyKnown();
-        if (!mOutputs[i].present) {
-            continue;
-        }
-        Result<Shape> agreed = mergeShapes(mOutputs[i].shape, slot.type->shape);
-        if (!agreed.ok()) {
-            return agreed.status().withContext("graph output " + std::to_string(i));
-        }
-        reports[i].sufficient =
-                mOutputs[i].buffer != nullptr || mOutputs[i].bytes.size() >= slot.bytes;
-        allSufficient = allSufficient && reports[i].sufficient;
-    }
-    return allSufficient || !(allKnown || finished) ? Status() : describeShortOutputs(reports);
-}
-
-Status ScheduleRun::describeShortOutputs(std::span<const OutputReport> reports) const {
-    std::string message = "too small:";
-    for (size_t i = 0; i < mOutputs.size(); ++i) {
-        if (!reports[i].sufficient) {
-            message += " graph output " + std::to_string(i) + " takes " +
-                       std::to_string(mSlots[mSchedule.outputs[i]].bytes) + " bytes but " +
-                       std::to_string(mOutputs[i].bytes.size()) + " are bound;";
-        }
-    }
-    message.pop_back();
-    return {StatusCode::OUTPUT_TOO_SMALL, std::move(message)};
 }
 
 Status ScheduleRun::foundShape(SlotId id, const Shape& shape) {
@@ -464,67 +407,7 @@ Status ScheduleRun::runStep(size_t index) {
     return runPartition(index);
 }
 
-// ---- The whole ----------------------------------------------------------------------------------
-
-// Where an output has to be in the end.
-Result<std::byte*> ScheduleRun::targetOf(size_t output) {
-    const RunOutput& binding = mOutputs[output];
-    if (binding.buffer != nullptr) {
-        return bufferBytes(*binding.buffer, mSlots[mSchedule.outputs[output]].bytes, "a result");
-    }
-    return reinterpret_cast<std::byte*>(binding.bytes.data());
-}
-
-// Brings the outputs that were not written in place to the caller.
-Status ScheduleRun::copyOutputs() {
-    // First what overlaps nothing: writing it destroys nothing that is still to be read. Meanwhile
-    // graph inputs that go to an output at risk are saved.
-    const auto copy = [&](std::byte* to, size_t i) {
-        const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
-        mContext->bindingBytes += mOutermost ? slot.bytes : 0;
-        return copyInChunks(to, slot.data, slot.bytes, mContext->checkpoint, kCopyingOutputs);
-    };
-    const auto saved = [&](size_t i) {
-        return bufferBytes(mSavedOutputs[i], mSlots[mSchedule.outputs[i]].bytes,
-                           "the copy of a graph output");
-    };
-    for (size_t i = 0; i < mOutputs.size(); ++i) {
-        const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
-        if (!mOutputs[i].present || slot.bytes == 0) {
-            continue;
-        }
-        HALYARD_ASSIGN_OR_RETURN(std::byte* const target, targetOf(i));
-        if (slot.data == target) {
-            continue;
-        }
-        if (mOverlaps[i] == 0) {
-            HALYARD_RETURN_IF_ERROR(copy(target, i));
-        } else if (slot.inCallersMemory) {
-            HALYARD_ASSIGN_OR_RETURN(std::byte* const place, saved(i));
-            HALYARD_RETURN_IF_ERROR(copy(place, i));
-        }
-    }
-    for (size_t i = 0; i < mOutputs.size(); ++i) {
-        const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
-        if (!mOutputs[i].present || slot.bytes == 0 || mOverlaps[i] == 0) {
-            continue;
-        }
-        HALYARD_ASSIGN_OR_RETURN(std::byte* const target, targetOf(i));
-        if (slot.data == target) {
-            continue;
-        }
-        const std::byte* source = slot.data;
-        if (slot.inCallersMemory) {
-            HALYARD_ASSIGN_OR_RETURN(source, saved(i));
-        }
-        mContext->bindingBytes += mOutermost ? slot.bytes : 0;
-        HALYARD_RETURN_IF_ERROR(
-                copyInChunks(target, source, slot.bytes, mContext->checkpoint, kCopyingOutputs));
-    }
-    return {};
-}
-
-Status ScheduleRun::run(std::span<const InputBinding> inputs, std::span<const RunOutput> outputs,
+Status ScheduleRun::run(std::span<const InputBinding> inputs, std::span<RunOutput> outputs,
                         bool outermost, RunContext& context, std::span<OutputReport> reports) {
     mInputs = inputs;
     mOutputs = outputs;

@@ -33,6 +33,7 @@ struct RunContext {
     Checkpoint checkpoint;
     std::chrono::nanoseconds loopTimeout{0};
     TraceSink* trace = nullptr;
+    OutputMemory* outputMemory = nullptr;  // for outputs of the outermost graph; null: none
     DeviceQueues queues;
     // So far.
     std::chrono::nanoseconds deviceTime{0};
@@ -53,8 +54,8 @@ class ScheduleRun {
     // `outermost`: bindings are a caller's, which may overlap each other. The results are told to
     // `reports`, one per output, as Execution::run says. The queues of the context are for the
     // caller to finish, whatever becomes of the run.
-    Status run(std::span<const InputBinding> inputs, std::span<const RunOutput> outputs,
-               bool outermost, RunContext& context, std::span<OutputReport> reports);
+    Status run(std::span<const InputBinding> inputs, std::span<RunOutput> outputs, bool outermost,
+               RunContext& context, std::span<OutputReport> reports);
 
     // After a run: output `index` as the next step may read it, wherever it lies.
     ConstTensorView output(size_t index) const;
@@ -117,6 +118,8 @@ class ScheduleRun {
     Result<std::shared_ptr<const SpecializedPartition>> specialize(const Step& step);
     Status foundShape(SlotId id, const Shape& shape);
     Status copyOutputs();
+    bool asksForMemory() const { return mOutermost && mContext->outputMemory != nullptr; }
+    Result<std::span<uint8_t>> memoryFor(size_t output);
     Result<std::byte*> targetOf(size_t output);
     Result<std::byte*> bufferBytes(ReusedBuffer& buffer, size_t bytes, std::string_view role) const;
     Result<std::byte*> arenaMemory() {
@@ -143,7 +146,7 @@ class ScheduleRun {
 
     // The run at hand. The spans are the caller's.
     std::span<const InputBinding> mInputs;
-    std::span<const RunOutput> mOutputs;
+    std::span<RunOutput> mOutputs;
     RunContext* mContext = nullptr;
     std::shared_ptr<const ShapedPlan> mPlan;
 

@@ -336,14 +336,25 @@ typedef struct halyard_input {
 } halyard_input;
 
 typedef struct halyard_output {
-    void* data;       /* room for the output; undefined after a failure */
-    size_t capacity;  /* of it */
+    void* data;       /* room for the output; its bytes are undefined after a failure */
+    size_t capacity;  /* of it; 0 where allocate_output is to give it, and `data` is null then */
     int32_t unwanted; /* not 0: the output is not asked for, and the rest means nothing */
     int32_t reserved;
     /* What the run found; also with OUTPUT_TOO_SMALL. Rank -1 after other failures. */
     halyard_shape shape;
     size_t size; /* what the elements take; more than `capacity`: it was too small */
 } halyard_output;
+
+/* Gives memory to an output that is wanted and whose `capacity` is too small for it: `size` bytes
+ * at a multiple of `alignment`, which no input and no other output of the run has. Called on the
+ * thread that called halyard_execution_run(), once for each such output, when its shape is known:
+ * the program does not run twice. The memory stays the caller's; where it was given, the
+ * output's entry has it as `data` with `size` as `capacity`, also when the run fails later. Null
+ * ends the run with RESOURCE_EXHAUSTED; memory that is misaligned or overlaps with
+ * INVALID_ARGUMENT. It may call the library, but for the execution that is running, which it may
+ * cancel. */
+typedef void* (*halyard_allocate_function)(void* context, size_t index, const halyard_shape* shape,
+                                           size_t size, size_t alignment);
 
 typedef struct halyard_run_options {
     uint32_t struct_size;
@@ -352,6 +363,9 @@ typedef struct halyard_run_options {
     uint64_t loop_timeout_ns;          /* what each While may take; 0: two seconds */
     halyard_stop_function should_stop; /* null: none */
     void* stop_context;
+    /* Null: an output whose capacity is too small is OUTPUT_TOO_SMALL. */
+    halyard_allocate_function allocate_output;
+    void* allocate_context;
 } halyard_run_options;
 
 /* Fails as its backends do, for memory or devices. */

@@ -491,7 +491,7 @@ struct Input {
 };
 
 struct Output {
-    std::span<std::byte> bytes;       // room
+    std::span<std::byte> bytes;       // room, or what RunOptions::allocate gave
     std::vector<int32_t> shape = {};  // what the run found
     size_t size = 0;                  // of the elements, also where the room is too small
 
@@ -504,6 +504,11 @@ struct Output {
 struct RunOptions {
     std::chrono::nanoseconds timeout{0};  // 0: none
     bool profile = false;
+    // Gives memory, which stays the caller's, to an output whose room is too small, once its shape
+    // is known; null: no memory. The run's Output has it then. As halyard_allocate_function.
+    std::function<void*(size_t output, std::span<const int32_t> shape, size_t size,
+                        size_t alignment)>
+            allocate = nullptr;
 };
 
 class Execution {
@@ -539,6 +544,15 @@ class Execution {
         halyard_run_options plain = detail::sized<halyard_run_options>();
         plain.timeout_ns = detail::countOf(options.timeout);
         plain.profile = options.profile ? 1 : 0;
+        if (options.allocate != nullptr) {
+            plain.allocate_output = [](void* context, size_t output, const halyard_shape* shape,
+                                       size_t size, size_t alignment) {
+                const auto& allocate = static_cast<const RunOptions*>(context)->allocate;
+                return allocate(output, {shape->extents, static_cast<size_t>(shape->rank)}, size,
+                                alignment);
+            };
+            plain.allocate_context = const_cast<RunOptions*>(&options);
+        }
         Status status = detail::statusOf([&](halyard_message* message) {
             return halyard_execution_run(get(), mInputs.data(), mInputs.size(), mOutputs.data(),
                                          mOutputs.size(), &plain, message);
@@ -548,6 +562,7 @@ class Execution {
             outputs[i].shape.assign(
                     extents, extents + (mOutputs[i].shape.rank > 0 ? mOutputs[i].shape.rank : 0));
             outputs[i].size = mOutputs[i].size;
+            outputs[i].bytes = {static_cast<std::byte*>(mOutputs[i].data), mOutputs[i].capacity};
         }
         return status;
     }
