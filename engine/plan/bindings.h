@@ -24,13 +24,20 @@ struct RunOutput {
     Shape shape = Shape::unknownRank();
     bool present = true;
     ReusedBuffer* buffer = nullptr;  // not null: instead of `bytes`
+    DeviceBytes device = {};         // the same
+
+    size_t size() const { return device.memory == nullptr ? bytes.size() : device.bytes; }
 };
 
 // Checks the inputs and writes the shape of each to `shapes`, which has one entry per graph input:
 // nothing for an input left out, which is whatever reads it to judge. INVALID_ARGUMENT names the
 // input.
+// Also where the bytes of a device are not all in their block, or not aligned as its memory asks.
 Status checkInputs(const Schedule& schedule, std::span<const InputBinding> inputs,
                    std::span<MaybeShape> shapes);
+
+// INVALID_ARGUMENT as checkInputs() has it.
+Status checkOutputs(std::span<const RunOutput> outputs);
 
 // Whether the caller's memory can hold tensors of this element type as they are.
 bool isAligned(const void* address, DataType type);
@@ -42,7 +49,8 @@ Status checkGiven(std::span<const uint8_t> given, size_t bytes, size_t alignment
 Status checkDisjoint(std::span<const uint8_t> given, std::span<const InputBinding> inputs,
                      std::span<const RunOutput> outputs);
 
-// Finds the outputs whose memory shares bytes with that of an input or another output.
+// Finds the outputs whose memory, of the host or a device, shares bytes with that of an input or
+// another output.
 class OverlapFinder {
   public:
     // Allocates for that many bindings; find() then does not.
@@ -54,7 +62,8 @@ class OverlapFinder {
 
   private:
     struct Range {
-        uintptr_t begin = 0;
+        const DeviceBuffer* block = nullptr;  // null: of the host
+        uintptr_t begin = 0;                  // an address, or an offset in the block
         uintptr_t end = 0;
         size_t output = 0;  // kInput for inputs
     };

@@ -23,6 +23,12 @@ Status ScheduleRun::bindInput(size_t index) {
     if (!input.present) {
         return {};
     }
+    if (input.device.memory != nullptr) {
+        slot.onDevice = &input.device;
+        const Slot& planned = mSchedule.slots[mSchedule.inputs[index]];
+        return planned.isOnlyCopied && !planned.output.has_value() ? Status()
+                                                                   : fetch(mSchedule.inputs[index]);
+    }
     const bool atRisk = mSchedule.slots[mSchedule.inputs[index]].isControl && !input.isPrivate;
     const bool fits = mSchedule.slots[mSchedule.inputs[index]].isOnlyCopied ||
                       isAligned(input.bytes.data(), slot.type->type);
@@ -54,8 +60,8 @@ Status ScheduleRun::settleOutputs(std::span<OutputReport> reports, bool finished
         if (!agreed.ok()) {
             return agreed.status().withContext("graph output " + std::to_string(i));
         }
-        reports[i].sufficient = mOutputs[i].buffer != nullptr || asksForMemory() ||
-                                mOutputs[i].bytes.size() >= slot.bytes;
+        reports[i].sufficient =
+                mOutputs[i].buffer != nullptr || asksFor(i) || mOutputs[i].size() >= slot.bytes;
         allSufficient = allSufficient && reports[i].sufficient;
     }
     return allSufficient || !(allKnown || finished) ? Status() : describeShortOutputs(reports);
@@ -67,11 +73,18 @@ Status ScheduleRun::describeShortOutputs(std::span<const OutputReport> reports) 
         if (!reports[i].sufficient) {
             message += " graph output " + std::to_string(i) + " takes " +
                        std::to_string(mSlots[mSchedule.outputs[i]].bytes) + " bytes but " +
-                       std::to_string(mOutputs[i].bytes.size()) + " are bound;";
+                       std::to_string(mOutputs[i].size()) + " are bound;";
         }
     }
     message.pop_back();
     return {StatusCode::OUTPUT_TOO_SMALL, std::move(message)};
+}
+
+// Whether an output of known size gets other memory than what is bound to it.
+bool ScheduleRun::asksFor(size_t output) const {
+    const RunOutput& binding = mOutputs[output];
+    return mOutermost && mContext->outputMemory != nullptr && binding.device.memory == nullptr &&
+           binding.bytes.size() < mSlots[mSchedule.outputs[output]].bytes;
 }
 
 // What the caller has bound to an output of known size or, where that is too small and the run may
@@ -79,17 +92,23 @@ Status ScheduleRun::describeShortOutputs(std::span<const OutputReport> reports) 
 Result<std::span<uint8_t>> ScheduleRun::memoryFor(size_t output) {
     RunOutput& binding = mOutputs[output];
     const BoundSlot& slot = mSlots[mSchedule.outputs[output]];
-    if (binding.bytes.size() >= slot.bytes || !asksForMemory()) {
+    if (!asksFor(output)) {
         return binding.bytes;
     }
-    const auto place = [&] { return "graph output " + std::to_string(output); };
     const size_t alignment = elementSize(slot.type->type);
     const Result<std::span<uint8_t>> given =
             mContext->outputMemory->allocate(output, slot.type->shape, slot.bytes, alignment);
-    HALYARD_RETURN_IF_ERROR(given.status().withContext(place()));
-    HALYARD_RETURN_IF_ERROR(checkGiven(*given, slot.bytes, alignment).withContext(place()));
+    Status status = given.status();
+    if (status.ok()) {
+        status = checkGiven(*given, slot.bytes, alignment);
+    }
     binding.bytes = {};
-    HALYARD_RETURN_IF_ERROR(checkDisjoint(*given, mInputs, mOutputs).withContext(place()));
+    if (status.ok()) {
+        status = checkDisjoint(*given, mInputs, mOutputs);
+    }
+    if (!status.ok()) {
+        return status.withContext("graph output " + std::to_string(output));
+    }
     binding.bytes = *given;
     mOverlaps[output] = 0;
     return binding.bytes;
@@ -118,9 +137,12 @@ Status ScheduleRun::copyOutputs() {
         return bufferBytes(mSavedOutputs[i], mSlots[mSchedule.outputs[i]].bytes,
                            "the copy of a graph output");
     };
+    const auto isOnHost = [&](size_t i) {
+        return mOutputs[i].present && mOutputs[i].device.memory == nullptr;
+    };
     for (size_t i = 0; i < mOutputs.size(); ++i) {
         const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
-        if (!mOutputs[i].present || slot.bytes == 0) {
+        if (!isOnHost(i) || slot.bytes == 0) {
             continue;
         }
         HALYARD_ASSIGN_OR_RETURN(std::byte* const target, targetOf(i));
@@ -136,7 +158,7 @@ Status ScheduleRun::copyOutputs() {
     }
     for (size_t i = 0; i < mOutputs.size(); ++i) {
         const BoundSlot& slot = mSlots[mSchedule.outputs[i]];
-        if (!mOutputs[i].present || slot.bytes == 0 || mOverlaps[i] == 0) {
+        if (!isOnHost(i) || slot.bytes == 0 || mOverlaps[i] == 0) {
             continue;
         }
         HALYARD_ASSIGN_OR_RETURN(std::byte* const target, targetOf(i));

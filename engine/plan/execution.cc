@@ -59,9 +59,12 @@ Status Execution::run(std::span<const InputBinding> inputs, std::span<const Outp
     result.outputs.resize(outputs.size());
     mState->outputs.clear();
     for (const OutputBinding& output : outputs) {
-        mState->outputs.push_back(
-                {.bytes = output.bytes, .shape = output.shape, .present = output.present});
+        mState->outputs.push_back({.bytes = output.bytes,
+                                   .shape = output.shape,
+                                   .present = output.present,
+                                   .device = output.device});
     }
+    HALYARD_RETURN_IF_ERROR(checkOutputs(mState->outputs));
     // A run that finds the pool taken uses its own thread alone.
     ThreadLease threads = ThreadLease::whenAsked(mState->program->mState->threads.get());
     RunContext& context = mState->context;

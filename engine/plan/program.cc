@@ -268,6 +268,14 @@ uint64_t Program::bytesBetweenPartitions() const {
     return bytes;
 }
 
+MemoryRequirements Program::inputMemory(size_t index) const {
+    return requirementsOfInput(mState->schedule, index);
+}
+
+MemoryRequirements Program::outputMemory(size_t index) const {
+    return requirementsOfOutput(mState->schedule, index);
+}
+
 size_t Program::constantBytes() const {
     return mState->constants.size();
 }

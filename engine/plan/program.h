@@ -26,8 +26,17 @@
 #include "engine/plan/assignment.h"
 #include "engine/plan/backend.h"
 #include "engine/plan/build_options.h"
+#include "engine/plan/memory_requirements.h"
 
 namespace halyard::engine {
+
+// Bytes of a device's block that a binding names in place of the host's memory. A partition of that
+// device uses them where they lie; the host, and another device, by a copy that is counted.
+struct DeviceBytes {
+    DeviceMemory* memory = nullptr;  // that the block was allocated from; null: none
+    DevicePlace place;               // at a multiple of the memory's alignment
+    size_t bytes = 0;
+};
 
 struct InputBinding {
     std::span<const uint8_t> bytes;  // at least as long as the shape asks; never written
@@ -37,13 +46,17 @@ struct InputBinding {
     // No other process writes to the bytes during the run; otherwise control inputs are copied
     // first.
     bool isPrivate = false;
+    DeviceBytes device = {};  // in place of `bytes`
+
+    size_t size() const { return device.memory == nullptr ? bytes.size() : device.bytes; }
 };
 
 struct OutputBinding {
     std::span<uint8_t> bytes;  // may be longer than the result
     // What the caller expects; the result must agree wherever it is known.
     Shape shape = Shape::unknownRank();
-    bool present = true;  // false: the caller does not want this output
+    bool present = true;      // false: the caller does not want this output
+    DeviceBytes device = {};  // in place of `bytes`
 };
 
 // Gives memory to outputs of a run whose size was not known before.
@@ -100,7 +113,8 @@ class Execution {
     Execution& operator=(Execution&& other) noexcept;
 
     // Runs once. Inputs and outputs are read and written in place when aligned to their element
-    // size, through a copy otherwise, or where they are control inputs. An output may
+    // size, through a copy otherwise, or where they are control inputs; where they lie on a device,
+    // as DeviceBytes has it, and the results are there when this returns. An output may
     // overlap inputs and other outputs: it then takes the way through a copy too, so that it does
     // not show in what the run reads. After the first run with a set of shapes, a run with the same
     // `report` allocates nothing, unless shapes depend on data. Not re-entrant. OUTPUT_TOO_SMALL:
@@ -194,6 +208,9 @@ class Program : public std::enable_shared_from_this<Program> {
         uint64_t bytes = 0;  // 0: only a run tells
     };
     std::vector<Copy> copies() const;
+    // Of a graph input or output, by its index, which has to be one.
+    MemoryRequirements inputMemory(size_t index) const;
+    MemoryRequirements outputMemory(size_t index) const;
     // Held by the store of packed constants, beyond the graph's own.
     size_t constantBytes() const;
     // Constants that were packed to make this program: none where it was loaded.

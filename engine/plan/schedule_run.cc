@@ -29,7 +29,9 @@ ScheduleRun::ScheduleRun(const Schedule& schedule)
       mOverlaps(schedule.outputs.size()),
       mOverlapFinder(schedule.inputs.size(), schedule.outputs.size()),
       mDeviceArenas(schedule.devices.size()),
-      mDeviceWorkspaces(schedule.devices.size()) {}
+      mDeviceWorkspaces(schedule.devices.size()) {
+    linkOutputs();
+}
 
 ScheduleRun::~ScheduleRun() = default;
 
@@ -87,13 +89,16 @@ Status ScheduleRun::place(SlotId id) {
     }
     if (const std::optional<size_t> index = mSchedule.slots[id].output; index.has_value()) {
         const RunOutput& output = mOutputs[*index];
+        if (staysOnDevice(id)) {
+            return {};
+        }
         if (output.buffer != nullptr) {
             HALYARD_ASSIGN_OR_RETURN(slot.data,
                                      bufferBytes(*output.buffer, slot.bytes, "a result"));
             return {};
         }
-        if (slot.bytes > 0 && output.present && mOverlaps[*index] == 0 &&
-            !mSchedule.slots[id].isControl) {
+        if (slot.bytes > 0 && output.present && output.device.memory == nullptr &&
+            (mOverlaps[*index] == 0 || asksFor(*index)) && !mSchedule.slots[id].isControl) {
             HALYARD_ASSIGN_OR_RETURN(const std::span<uint8_t> bytes, memoryFor(*index));
             if (bytes.size() >= slot.bytes && isAligned(bytes.data(), slot.type->type)) {
                 slot.data = reinterpret_cast<std::byte*>(bytes.data());
@@ -114,6 +119,10 @@ Status ScheduleRun::place(SlotId id) {
 Status ScheduleRun::placeOnDevice(SlotId id) {
     BoundSlot& slot = mSlots[id];
     const HomeId home = mSchedule.slots[id].home;
+    if (const DeviceBytes* const target = deviceTargetOf(id)) {
+        slot.device = target->place;
+        return {};
+    }
     if (const PlannedSlot& planned = mPlan->slots[id]; planned.arenaOffset.has_value()) {
         HALYARD_ASSIGN_OR_RETURN(DeviceBuffer* const arena, arenaOn(home));
         slot.device = {.buffer = arena, .offset = *planned.arenaOffset};
@@ -137,6 +146,7 @@ void ScheduleRun::bindTypes() {
         slot.data = nullptr;
         slot.device = {};
         slot.inCallersMemory = false;
+        slot.onDevice = nullptr;
     }
 }
 
@@ -341,13 +351,22 @@ Status ScheduleRun::runCopy(const Step& step, const CopyStep& copy) {
         return {};  // left out
     }
     HALYARD_RETURN_IF_ERROR(foundShape(to, source.type->shape));
+    const Slot& slot = mSchedule.slots[to];
+    if (source.onDevice != nullptr) {
+        if (source.onDevice->memory == copy.device) {
+            target.device = source.onDevice->place;
+            return {};
+        }
+        HALYARD_RETURN_IF_ERROR(fetch(step.inputs.front()));
+    }
     if (!target.placed()) {
         HALYARD_RETURN_IF_ERROR(place(to));
     }
-    const Slot& slot = mSchedule.slots[to];
-    const bool isWanted = slot.lastReadBy != kNoStep || !slot.output.has_value() ||
-                          mOutputs[*slot.output].present;
-    if (!isWanted || target.bytes == 0) {
+    if (target.bytes == 0) {
+        return {};
+    }
+    if (staysOnDevice(to)) {
+        mIsReading = true;  // it is there when the run ends
         return {};
     }
     mContext->threads->giveBack();
@@ -436,7 +455,13 @@ Status ScheduleRun::run(std::span<const InputBinding> inputs, std::span<RunOutpu
     }
     HALYARD_RETURN_IF_ERROR(finishReads());
     HALYARD_RETURN_IF_ERROR(settleOutputs(reports, true));
-    return copyOutputs();
+    HALYARD_RETURN_IF_ERROR(copyOutputs());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        if (outputs[i].present && outputs[i].device.memory != nullptr) {
+            HALYARD_RETURN_IF_ERROR(bringToDevice(i));
+        }
+    }
+    return {};
 }
 
 ConstTensorView ScheduleRun::output(size_t index) const {

@@ -76,6 +76,8 @@ class ScheduleRun {
         std::byte* data = nullptr;         // null while there is no memory, or on a device
         DevicePlace device;                // where its home is one
         bool inCallersMemory = false;
+        // Of a graph input: where it lies on a device, and not on the host unless fetched.
+        const DeviceBytes* onDevice = nullptr;
         // For a graph input or output that can't be used in place, or of found shape.
         ReusedBuffer own;
         ReusedDeviceBuffer ownOnDevice;
@@ -118,7 +120,13 @@ class ScheduleRun {
     Result<std::shared_ptr<const SpecializedPartition>> specialize(const Step& step);
     Status foundShape(SlotId id, const Shape& shape);
     Status copyOutputs();
-    bool asksForMemory() const { return mOutermost && mContext->outputMemory != nullptr; }
+    // Of the memory of devices that a caller binds (device_bindings.cc).
+    void linkOutputs();
+    Status fetch(SlotId id);
+    const DeviceBytes* deviceTargetOf(SlotId id) const;
+    bool staysOnDevice(SlotId id) const;
+    Status bringToDevice(size_t output);
+    bool asksFor(size_t output) const;
     Result<std::span<uint8_t>> memoryFor(size_t output);
     Result<std::byte*> targetOf(size_t output);
     Result<std::byte*> bufferBytes(ReusedBuffer& buffer, size_t bytes, std::string_view role) const;
@@ -142,6 +150,12 @@ class ScheduleRun {
 
     const Schedule& mSchedule;
     std::vector<DeviceQueue*> mQueues;  // as Schedule::devices
+    // Per graph output: the next one that is the same tensor; kNoOutput: none.
+    static constexpr size_t kNoOutput = static_cast<size_t>(-1);
+    std::vector<size_t> mNextSame;
+    // Per slot: of what a device computes and a copy brings to the host, the first graph output
+    // that it is.
+    std::vector<size_t> mOutputOf;
     bool mIsReading = false;
 
     // The run at hand. The spans are the caller's.

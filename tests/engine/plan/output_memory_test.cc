@@ -160,6 +160,7 @@ TEST_F(AskedMemory, ReplacesRoomThatOverlappedAnInput) {
     const Floats before = in;
     ASSERT_TRUE(run(execution, {bindInput(in)}, {bindOutput(std::span(in).first(3))}).ok());
     EXPECT_EQ(in, before);
+    EXPECT_EQ(report.bindingBytes, 0U);
     EXPECT_EQ(giver.blocks[0], (Floats{2, 3, 4, 5, 6, 7}));
 }
 
@@ -171,8 +172,11 @@ TEST_F(AskedMemory, TakesWhatIsNoStepsOutput) {
     graph.setOutputs({x, y, addConstant<float>(graph, float32({2}), {8, 9}), y});
     FakeBackend fake("Fake", kAllFakeKinds);
     Execution execution = Execution::create(buildOrDie(std::move(graph), {&fake})).value();
-    ASSERT_TRUE(run(execution, {bindInput(in)}, std::vector<OutputBinding>(4)).ok());
+    std::vector<OutputBinding> outputs(4);
+    outputs[0] = bindOutput(std::span(in).first(3));
+    ASSERT_TRUE(run(execution, {bindInput(in)}, outputs).ok());
     EXPECT_EQ(giver.asked.size(), 4U);
+    EXPECT_EQ(report.bindingBytes, 24U + 8U + 24U) << "each once, but for what was written there";
     EXPECT_EQ(giver.blocks[0], in);
     EXPECT_EQ(giver.blocks[1], (Floats{2, 3, 4, 5, 6, 7}));
     EXPECT_EQ(giver.blocks[2], (Floats{8, 9}));
