@@ -194,6 +194,11 @@ TEST_F(OnADevice, OutputsMayBeGraphInputsOrUnwanted) {
     EXPECT_EQ(last, first);
     EXPECT_EQ(report.outputs[2].shape, Shape({kElements}));
     EXPECT_EQ(report.copies, 2U) << "one there, one back; nothing for what nobody wants";
+    Floats again(kElements);
+    ASSERT_TRUE(runOnce(execution, {bindInput(mIn)},
+                        {unwanted(), unwanted(), unwanted(), bindOutput(again)})
+                        .ok());
+    EXPECT_EQ(again, last) << "though what it is the same as is unwanted";
 }
 
 TEST_F(OnADevice, ShapesMayComeWithTheRequest) {
