@@ -78,7 +78,10 @@ int main(int argc, char** argv) {
     CLAIM(before.of_library == 0);
     CLAIM(before.threads == after.threads);
     CLAIM(before.descriptors == after.descriptors);
-    CLAIM(before.mappings == after.mappings);
+    /* Valgrind's own are among them, which come and go with what it translates. */
+    const char* const preloaded = getenv("LD_PRELOAD");
+    const int under_valgrind = preloaded != NULL && strstr(preloaded, "vgpreload") != NULL;
+    CLAIM(under_valgrind || before.mappings == after.mappings);
     CLAIM(after.heap == before.heap);
     printf("threads %d, descriptors %d, mappings %d, heap %zu then %zu\n", after.threads,
            after.descriptors, after.mappings, before.heap, after.heap);
