@@ -47,9 +47,9 @@ Result<Options> readOptions(const Options* from, const char* name, size_t first 
 
 // The same of a struct that there has to be.
 template <typename Options>
-Result<Options> readStruct(const Options* from, const char* name) {
+Result<Options> readStruct(const Options* from, const char* name, size_t first = sizeof(Options)) {
     HALYARD_RETURN_IF_ERROR(present(from, name));
-    return readOptions(from, name);
+    return readOptions(from, name, first);
 }
 
 // As much of it as the caller's struct holds.

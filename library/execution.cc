@@ -14,6 +14,7 @@
 #include "engine/plan/profile.h"
 #include "engine/plan/program.h"
 #include "library/answer.h"
+#include "library/memory.h"
 #include "library/program.h"
 #include "library/shapes.h"
 
@@ -34,6 +35,7 @@ struct halyard_execution {
     std::atomic<bool> cancelled = false;
     std::vector<halyard::engine::InputBinding> inputs;
     std::vector<halyard::engine::OutputBinding> outputs;
+    std::vector<std::shared_ptr<const halyard::library::Memory>> kept;  // of the run at hand
     halyard::engine::ExecutionReport report;
     std::unique_ptr<halyard::engine::Profile> profile;  // null: no run was profiled
     std::vector<Line> lines;                            // of `profile`, after each run
@@ -44,38 +46,76 @@ namespace {
 
 using engine::Graph;
 
-Status bindInputs(halyard_execution& execution, std::span<const halyard_input> inputs) {
-    execution.inputs.clear();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-        const halyard_input& input = inputs[i];
-        const std::string place = "input " + std::to_string(i);
-        if (input.shape.rank == -1) {
-            execution.inputs.push_back({.bytes = {}, .shape = {}, .present = false});
-            continue;
-        }
-        const Result<engine::Shape> shape = shapeOf(input.shape);
-        HALYARD_RETURN_IF_ERROR(shape.status().withContext(place));
-        const Result<std::span<const uint8_t>> bytes =
-                readArray(static_cast<const uint8_t*>(input.data), input.size, "data");
-        HALYARD_RETURN_IF_ERROR(bytes.status().withContext(place));
-        execution.inputs.push_back({.bytes = *bytes, .shape = *shape, .isPrivate = true});
+// A failure with "input 2: " before it. Allocates nothing where there is none.
+Status inContext(const Status& status, const char* what, size_t index) {
+    return status.ok() ? status
+                       : status.withContext(std::string(what) + " " + std::to_string(index));
+}
+
+// The memory that a run's options bind an input or output to, kept until the run is over; null:
+// none.
+Result<const Memory*> bound(halyard_execution& execution, const halyard_binding* bindings, size_t i,
+                            size_t size) {
+    if (bindings == nullptr || bindings[i].memory == nullptr) {
+        return nullptr;
+    }
+    const std::shared_ptr<const Memory>& memory = bindings[i].memory->shared;
+    HALYARD_RETURN_IF_ERROR(memory->checkRange(bindings[i].offset, size));
+    execution.kept.push_back(memory);
+    return memory.get();
+}
+
+// Where the bytes of an input or output are: `Binding` is the engine's of the two.
+template <typename Binding>
+Status placeBinding(halyard_execution& execution, const halyard_binding* bindings, size_t i,
+                    const void* data, size_t size, Binding& binding) {
+    HALYARD_ASSIGN_OR_RETURN(const Memory* const memory, bound(execution, bindings, i, size));
+    if (memory == nullptr) {
+        HALYARD_RETURN_IF_ERROR(
+                readArray(static_cast<const uint8_t*>(data), size, "data").status());
+        binding.bytes = {static_cast<uint8_t*>(const_cast<void*>(data)), size};
+    } else if (memory->device == nullptr) {
+        binding.bytes = memory->bytes.subspan(bindings[i].offset, size);
+    } else {
+        binding.device = {
+                .memory = memory->device, .place = memory->at(bindings[i].offset), .bytes = size};
     }
     return {};
 }
 
-Status bindOutputs(halyard_execution& execution, std::span<halyard_output> outputs) {
+Status bindInputs(halyard_execution& execution, std::span<const halyard_input> inputs,
+                  const halyard_binding* bindings) {
+    execution.inputs.clear();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const halyard_input& input = inputs[i];
+        if (input.shape.rank == -1) {
+            execution.inputs.push_back({.bytes = {}, .shape = {}, .present = false});
+            continue;
+        }
+        engine::InputBinding& binding = execution.inputs.emplace_back();
+        binding.isPrivate = true;
+        const Result<engine::Shape> shape = shapeOf(input.shape);
+        HALYARD_RETURN_IF_ERROR(inContext(shape.status(), "input", i));
+        binding.shape = *shape;
+        HALYARD_RETURN_IF_ERROR(inContext(
+                placeBinding(execution, bindings, i, input.data, input.size, binding), "input", i));
+    }
+    return {};
+}
+
+Status bindOutputs(halyard_execution& execution, std::span<halyard_output> outputs,
+                   const halyard_binding* bindings) {
     execution.outputs.clear();
     for (size_t i = 0; i < outputs.size(); ++i) {
         const halyard_output& output = outputs[i];
-        if (output.unwanted != 0) {
-            execution.outputs.push_back({.bytes = {}, .present = false});
+        engine::OutputBinding& binding = execution.outputs.emplace_back();
+        binding.present = output.unwanted == 0;
+        if (!binding.present) {
             continue;
         }
-        const Result<std::span<const uint8_t>> bytes =
-                readArray(static_cast<const uint8_t*>(output.data), output.capacity, "data");
-        HALYARD_RETURN_IF_ERROR(bytes.status().withContext("output " + std::to_string(i)));
-        execution.outputs.push_back(
-                {.bytes = {static_cast<uint8_t*>(output.data), output.capacity}});
+        HALYARD_RETURN_IF_ERROR(inContext(
+                placeBinding(execution, bindings, i, output.data, output.capacity, binding),
+                "output", i));
     }
     return {};
 }
@@ -166,8 +206,8 @@ Status run(halyard_execution& execution, std::span<const halyard_input> inputs,
     }
     HALYARD_RETURN_IF_ERROR(checkCount("inputs", inputs.size(), graph.inputs().size()));
     HALYARD_RETURN_IF_ERROR(checkCount("outputs", outputs.size(), graph.outputs().size()));
-    HALYARD_RETURN_IF_ERROR(bindInputs(execution, inputs));
-    HALYARD_RETURN_IF_ERROR(bindOutputs(execution, outputs));
+    HALYARD_RETURN_IF_ERROR(bindInputs(execution, inputs, options.input_bindings));
+    HALYARD_RETURN_IF_ERROR(bindOutputs(execution, outputs, options.output_bindings));
     const CallerStop stop(options.should_stop, options.stop_context);
     engine::RunOptions wanted = {.deadline = deadlineIn(options.timeout_ns),
                                  .cancelled = &execution.cancelled,
@@ -248,6 +288,7 @@ extern "C" halyard_status halyard_execution_run(halyard_execution* execution,
         }
         const Status status =
                 library::run(*execution, given, {outputs, output_count}, read, stopped);
+        execution->kept.clear();
         execution->cancelled.store(false, std::memory_order_relaxed);
         execution->running.store(false, std::memory_order_release);
         return status;

@@ -11,10 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/fields.h"
 #include "halyard/halyard.h"
 #include "library/answer.h"
 #include "library/attributes.h"
+#include "library/memory.h"
 #include "library/shapes.h"
 
 namespace halyard::library {
@@ -62,25 +64,23 @@ Status checkRoom(const Graph& graph) {
                    : outOfReach("the graph has no room for another tensor");
 }
 
-// Bytes that the caller lends, given back when the last graph or program lets go of them.
-class LentBytes {
-  public:
-    LentBytes(void (*release)(void*), void* owner) : mRelease(release), mOwner(owner) {}
-    ~LentBytes() {
-        if (mTaken) {
-            mRelease(mOwner);
-        }
+// The memory that a constant names, which has to hold its bytes.
+Result<std::shared_ptr<const Memory>> memoryOf(const halyard_constant& constant,
+                                               std::span<const uint8_t> bytes) {
+    const std::shared_ptr<const Memory>& memory = constant.memory->shared;
+    if (constant.release != nullptr) {
+        return invalidArgument("the constant has both a memory and a function to release it");
     }
-    LentBytes(const LentBytes&) = delete;
-    LentBytes& operator=(const LentBytes&) = delete;
-    // From now on they have to be given back.
-    void take() { mTaken = true; }
-
-  private:
-    void (*const mRelease)(void*);
-    void* const mOwner;
-    bool mTaken = false;
-};
+    if (memory->device != nullptr) {
+        return invalidArgument("the constant's memory is a device's; constants are the host's");
+    }
+    const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+    const auto first = reinterpret_cast<uintptr_t>(memory->bytes.data());
+    if (begin < first || !rangeFits<size_t>(begin - first, bytes.size(), memory->size)) {
+        return invalidArgument("the constant's data does not lie in its memory");
+    }
+    return memory;
+}
 
 Result<TensorId> addConstant(Graph& graph, const halyard_tensor_options& options,
                              const halyard_constant& constant) {
@@ -91,6 +91,10 @@ Result<TensorId> addConstant(Graph& graph, const halyard_tensor_options& options
     HALYARD_ASSIGN_OR_RETURN(const std::span<const uint8_t> bytes,
                              readArray(static_cast<const uint8_t*>(constant.data), constant.size,
                                        "the constant's data"));
+    if (constant.memory != nullptr) {
+        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const Memory> memory, memoryOf(constant, bytes));
+        return graph.addConstant(std::move(type), {.owner = std::move(memory), .bytes = bytes});
+    }
     std::shared_ptr<LentBytes> lent;
     if (constant.release != nullptr) {
         lent = std::make_shared<LentBytes>(constant.release, constant.owner);
@@ -190,8 +194,9 @@ extern "C" halyard_status halyard_graph_add_constant(halyard_graph* graph,
         HALYARD_RETURN_IF_ERROR(library::present(tensor, "tensor"));
         HALYARD_ASSIGN_OR_RETURN(const halyard_tensor_options read,
                                  library::readStruct(options, "the tensor's options"));
-        HALYARD_ASSIGN_OR_RETURN(const halyard_constant elements,
-                                 library::readStruct(constant, "the constant"));
+        HALYARD_ASSIGN_OR_RETURN(
+                const halyard_constant elements,
+                library::readStruct(constant, "the constant", offsetof(halyard_constant, memory)));
         HALYARD_RETURN_IF_ERROR(library::checkRoom(graph->graph));
         const std::string place = library::placeOf(graph->graph, read);
         const Result<engine::TensorId> added = library::addConstant(graph->graph, read, elements);

@@ -51,6 +51,38 @@ Status tell(const halyard_program* program, bool ofInputs, size_t index,
     return fillStruct(infoOf(graph.tensor(tensors[index])), info, "info");
 }
 
+// The name of the backend whose memory that is; it lives as long as the runtime.
+const char* backendOf(const Runtime& runtime, const engine::DeviceMemory* memory) {
+    for (size_t i = 0; memory != nullptr && i < runtime.list.size(); ++i) {
+        if (runtime.list[i]->memory() == memory) {
+            return runtime.names[i].c_str();
+        }
+    }
+    return "";
+}
+
+Status tellMemory(const halyard_program* program, bool ofInputs, size_t index,
+                  halyard_memory_requirements* requirements) {
+    HALYARD_RETURN_IF_ERROR(present(program, "program"));
+    const engine::Program& compiled = *program->shared->program;
+    const Graph& graph = compiled.graph();
+    HALYARD_RETURN_IF_ERROR(checkIndex(ofInputs ? "input" : "output", index,
+                                       ofInputs ? graph.inputs().size() : graph.outputs().size()));
+    const engine::MemoryRequirements found =
+            ofInputs ? compiled.inputMemory(index) : compiled.outputMemory(index);
+    uint32_t homes = 0;
+    homes |= found.isFreeOnHost ? HALYARD_HOME_POINTER : 0;
+    homes |= found.isFreeWhereShared ? HALYARD_HOME_SHARED : 0;
+    homes |= found.device != nullptr ? HALYARD_HOME_DEVICE : 0;
+    return fillStruct({.struct_size = sizeof *requirements,
+                       .homes = homes,
+                       .alignment = found.alignment,
+                       .padding = found.padding,
+                       .device = backendOf(*program->shared->runtime, found.device),
+                       .device_alignment = found.deviceAlignment},
+                      requirements, "requirements");
+}
+
 Status find(const halyard_program* program, bool ofInputs, const char* name, size_t* index) {
     HALYARD_RETURN_IF_ERROR(present(program, "program"));
     HALYARD_RETURN_IF_ERROR(present(name, "name"));
@@ -156,6 +188,19 @@ extern "C" halyard_status halyard_program_output(const halyard_program* program,
                                                  halyard_tensor_info* info,
                                                  halyard_message* message) {
     return library::answer(library::tell(program, false, index, info), message);
+}
+
+extern "C" halyard_status halyard_program_input_memory(const halyard_program* program, size_t index,
+                                                       halyard_memory_requirements* requirements,
+                                                       halyard_message* message) {
+    return library::answer(library::tellMemory(program, true, index, requirements), message);
+}
+
+extern "C" halyard_status halyard_program_output_memory(const halyard_program* program,
+                                                        size_t index,
+                                                        halyard_memory_requirements* requirements,
+                                                        halyard_message* message) {
+    return library::answer(library::tellMemory(program, false, index, requirements), message);
 }
 
 extern "C" halyard_status halyard_program_find_input(const halyard_program* program,

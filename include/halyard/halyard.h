@@ -4,7 +4,8 @@
  * (docs/library.md). Plain C; halyard/halyard.hpp is the same for C++20.
  *
  * Objects. A runtime has backends, threads and a log; a graph has tensors and nodes; a program is a
- * graph compiled on a runtime; an execution is the memory for running a program once at a time.
+ * graph compiled on a runtime; an execution is the memory for running a program once at a time; a
+ * memory is bytes of the caller's or a buffer on a device, for constants, inputs and outputs.
  * Each is made by a function that writes a handle and ended by its *_release(), which takes null. A
  * handle keeps what it was made of: they may be released in any order.
  *
@@ -46,6 +47,7 @@ typedef struct halyard_runtime halyard_runtime;
 typedef struct halyard_graph halyard_graph;
 typedef struct halyard_program halyard_program;
 typedef struct halyard_execution halyard_execution;
+typedef struct halyard_memory halyard_memory;
 
 /* "0.1.0". */
 HALYARD_API const char* halyard_version(void);
@@ -136,6 +138,32 @@ HALYARD_API void halyard_runtime_release(halyard_runtime* runtime);
 /* Its backends in order of preference, by index; null from their number on. */
 HALYARD_API const char* halyard_runtime_backend(const halyard_runtime* runtime, size_t index);
 
+/* ---- Memory ------------------------------------------------------------------------------------
+ */
+
+/* Bytes of the caller's, used where they lie by the constants, inputs and outputs that name the
+ * memory. Until release(owner) the bytes stay, and those of constants as they are; it is called
+ * once, on any thread, when the handle is released and no graph, program or run needs them. `size`
+ * may be 0. `release`: null where they outlive all of that. Not called where the function fails. */
+HALYARD_API halyard_status halyard_memory_borrow(void* data, size_t size,
+                                                 void (*release)(void* owner), void* owner,
+                                                 halyard_memory** memory, halyard_message* message);
+/* A buffer of the device that one of the runtime's backends computes on ("GpuAcc"), for inputs and
+ * outputs: what one program leaves there, another reads, and no byte comes to the host. `size` > 0;
+ * the content is undefined. UNSUPPORTED for backends that compute in the host's memory. */
+HALYARD_API halyard_status halyard_memory_create(const halyard_runtime* runtime,
+                                                 const char* backend, size_t size,
+                                                 halyard_memory** memory, halyard_message* message);
+HALYARD_API void halyard_memory_release(halyard_memory* memory);
+HALYARD_API size_t halyard_memory_size(const halyard_memory* memory);
+/* Copies bytes to or from the caller's `data`; any thread, but not while a run uses the same bytes
+ * and one of the two writes. Returns when they are there. */
+HALYARD_API halyard_status halyard_memory_write(halyard_memory* memory, size_t offset,
+                                                const void* data, size_t size,
+                                                halyard_message* message);
+HALYARD_API halyard_status halyard_memory_read(const halyard_memory* memory, size_t offset,
+                                               void* data, size_t size, halyard_message* message);
+
 /* ---- Graph -------------------------------------------------------------------------------------
  */
 
@@ -168,6 +196,9 @@ typedef struct halyard_constant {
      * called where the function fails. */
     void (*release)(void* owner);
     void* owner;
+    /* In place of the two: `data` lies in this borrowed memory, which graphs and programs keep for
+     * as long. Null: none. */
+    const halyard_memory* memory;
 } halyard_constant;
 
 /* A value of one of a kind's attributes. Names are those of the fields of its descriptor in
@@ -280,8 +311,8 @@ typedef struct halyard_tensor_info {
     const char* type;
     halyard_shape shape; /* -1 where only a run tells */
     float scale;
-    /* Where data of a run begins at a multiple of it and takes `shape`'s size at least, it is read
-     * and written in place: no byte is copied. */
+    /* Where data of a run begins at a multiple of it and takes `shape`'s size at least, a processor
+     * reads and writes it in place: no byte is copied (halyard_program_input_memory()). */
     uint32_t alignment;
     size_t size; /* 0 where only a run tells */
 } halyard_tensor_info;
@@ -301,6 +332,32 @@ HALYARD_API halyard_status halyard_program_find_input(const halyard_program* pro
 HALYARD_API halyard_status halyard_program_find_output(const halyard_program* program,
                                                        const char* name, size_t* index,
                                                        halyard_message* message);
+
+/* Where the elements of an input or output may lie. */
+enum {
+    HALYARD_HOME_POINTER = 1, /* memory of the process, which the caller alone writes to */
+    HALYARD_HOME_SHARED = 2,  /* the same of a descriptor that is mapped, which others may write to
+                                 during a run */
+    HALYARD_HOME_DEVICE = 4   /* a buffer of `device`, by halyard_memory_create() */
+};
+typedef struct halyard_memory_requirements {
+    uint32_t struct_size;
+    /* Those from where a run reads or writes them in place, with no byte copied. From every other
+     * home a run takes a copy, which copied_bytes of its report counts: none refuses a binding. */
+    uint32_t homes;
+    uint64_t alignment; /* of an address, to be used in place */
+    uint64_t padding;   /* bytes behind the elements that a run may read and, of an output, write */
+    const char* device; /* the backend whose buffers are free of copies; empty: none's are */
+    uint64_t device_alignment; /* of an offset in one, which has to be a multiple of it */
+} halyard_memory_requirements;
+HALYARD_API halyard_status halyard_program_input_memory(const halyard_program* program,
+                                                        size_t index,
+                                                        halyard_memory_requirements* requirements,
+                                                        halyard_message* message);
+HALYARD_API halyard_status halyard_program_output_memory(const halyard_program* program,
+                                                         size_t index,
+                                                         halyard_memory_requirements* requirements,
+                                                         halyard_message* message);
 
 /* Where one node of the program runs. Nodes are those that the passes have left. */
 typedef struct halyard_placement {
@@ -356,6 +413,12 @@ typedef struct halyard_output {
 typedef void* (*halyard_allocate_function)(void* context, size_t index, const halyard_shape* shape,
                                            size_t size, size_t alignment);
 
+/* Has an input or output lie in a memory: `size` or `capacity` bytes from the offset on. */
+typedef struct halyard_binding {
+    halyard_memory* memory; /* null: where `data` says, which does not count otherwise */
+    size_t offset;          /* in a device's buffer a multiple of device_alignment */
+} halyard_binding;
+
 typedef struct halyard_run_options {
     uint32_t struct_size;
     int32_t profile;                   /* not 0: times each node, for halyard_execution_profile() */
@@ -365,7 +428,9 @@ typedef struct halyard_run_options {
     void* stop_context;
     /* Null: an output whose capacity is too small is OUTPUT_TOO_SMALL. */
     halyard_allocate_function allocate_output;
-    void* allocate_context;
+    void* allocate_context; /* it is not asked for outputs that are bound to a device's buffer */
+    const halyard_binding* input_bindings;  /* as many as inputs; null: all inputs have `data` */
+    const halyard_binding* output_bindings; /* the same of the outputs */
 } halyard_run_options;
 
 /* Fails as its backends do, for memory or devices. */

@@ -114,6 +114,8 @@ struct RuntimeOptions {
     uint64_t memoryLimit = 0;
 };
 
+class Memory;
+
 class Runtime {
   public:
     static Result<Runtime> create(RuntimeOptions options = {}) {
@@ -159,6 +161,7 @@ class Runtime {
     }
 
   private:
+    friend class Memory;
     friend class Program;
     using Log = std::function<void(int32_t, std::string_view)>;
     struct Release {
@@ -166,6 +169,79 @@ class Runtime {
     };
     std::shared_ptr<Log> mLog;  // programs keep it, too
     std::unique_ptr<halyard_runtime, Release> mHandle;
+};
+
+// ---- Memory -------------------------------------------------------------------------------------
+
+class Memory {
+  public:
+    // Bytes of the caller's, used where they lie until `owner` is let go of: when this and all that
+    // names it are gone. Null: they outlive that.
+    static Result<Memory> borrow(std::span<std::byte> bytes,
+                                 std::shared_ptr<const void> owner = nullptr) {
+        auto kept = std::make_unique<std::shared_ptr<const void>>(std::move(owner));
+        Result<Memory> memory = make([&](halyard_memory** handle, halyard_message* message) {
+            return halyard_memory_borrow(
+                    bytes.data(), bytes.size(),
+                    [](void* each) { delete static_cast<std::shared_ptr<const void>*>(each); },
+                    kept.get(), handle, message);
+        });
+        if (memory.ok()) {
+            static_cast<void>(kept.release());
+        }
+        return memory;
+    }
+    // A buffer on the device of one of the runtime's backends: "GpuAcc".
+    static Result<Memory> create(const Runtime& runtime, const char* backend, size_t size) {
+        Result<Memory> memory = make([&](halyard_memory** handle, halyard_message* message) {
+            return halyard_memory_create(runtime.get(), backend, size, handle, message);
+        });
+        if (memory.ok()) {
+            memory->mLog = runtime.mLog;
+        }
+        return memory;
+    }
+
+    Status write(std::span<const std::byte> bytes, size_t offset = 0) {
+        return detail::statusOf([&](halyard_message* message) {
+            return halyard_memory_write(get(), offset, bytes.data(), bytes.size(), message);
+        });
+    }
+    Status read(std::span<std::byte> bytes, size_t offset = 0) const {
+        return detail::statusOf([&](halyard_message* message) {
+            return halyard_memory_read(get(), offset, bytes.data(), bytes.size(), message);
+        });
+    }
+    size_t size() const { return halyard_memory_size(get()); }
+    halyard_memory* get() const { return mHandle.get(); }
+
+  private:
+    struct Release {
+        void operator()(halyard_memory* handle) const { halyard_memory_release(handle); }
+    };
+
+    template <typename Make>
+    static Result<Memory> make(Make call) {
+        Memory memory;
+        halyard_memory* handle = nullptr;
+        Status status =
+                detail::statusOf([&](halyard_message* message) { return call(&handle, message); });
+        if (!status.ok()) {
+            return status;
+        }
+        memory.mHandle.reset(handle);
+        return memory;
+    }
+
+    std::shared_ptr<std::function<void(int32_t, std::string_view)>> mLog;
+    std::unique_ptr<halyard_memory, Release> mHandle;
+};
+
+// `size` bytes of a memory, which outlives the call that they are given to.
+struct MemoryRange {
+    const Memory* memory = nullptr;
+    size_t offset = 0;
+    size_t size = 0;
 };
 
 // ---- Graph --------------------------------------------------------------------------------------
@@ -235,7 +311,13 @@ class Graph {
     template <typename T>
     Result<Tensor> addConstant(const TensorType& type, std::span<const T> elements,
                                const char* name = nullptr) {
-        return addConstant(type, std::as_bytes(elements), nullptr, nullptr, name);
+        return addConstant(type, std::as_bytes(elements), nullptr, nullptr, nullptr, name);
+    }
+    // Used where they lie in a borrowed memory, which graphs and programs keep.
+    template <typename T>
+    Result<Tensor> addConstant(const TensorType& type, std::span<const T> elements,
+                               const Memory& memory, const char* name = nullptr) {
+        return addConstant(type, std::as_bytes(elements), nullptr, nullptr, memory.get(), name);
     }
     // Used where they lie, until `owner` is let go of.
     template <typename T>
@@ -245,7 +327,7 @@ class Graph {
         Result<Tensor> added = addConstant(
                 type, std::as_bytes(elements),
                 [](void* each) { delete static_cast<std::shared_ptr<const void>*>(each); },
-                kept.get(), name);
+                kept.get(), nullptr, name);
         if (added.ok()) {
             static_cast<void>(kept.release());
         }
@@ -311,13 +393,15 @@ class Graph {
         return options;
     }
     Result<Tensor> addConstant(const TensorType& type, std::span<const std::byte> bytes,
-                               void (*release)(void*), void* owner, const char* name) {
+                               void (*release)(void*), void* owner, const halyard_memory* memory,
+                               const char* name) {
         const halyard_tensor_options options = optionsOf(type, name);
         halyard_constant constant = detail::sized<halyard_constant>();
         constant.data = bytes.data();
         constant.size = bytes.size();
         constant.release = release;
         constant.owner = owner;
+        constant.memory = memory;
         Tensor tensor = kNoTensor;
         Status status = detail::statusOf([&](halyard_message* message) {
             return halyard_graph_add_constant(get(), &options, &constant, &tensor, message);
@@ -397,10 +481,17 @@ class Program {
     size_t outputCount() const { return halyard_program_output_count(get()); }
     // Texts live as long as the program.
     Result<halyard_tensor_info> input(size_t index) const {
-        return infoOf(&halyard_program_input, index);
+        return infoOf<halyard_tensor_info>(&halyard_program_input, index);
     }
     Result<halyard_tensor_info> output(size_t index) const {
-        return infoOf(&halyard_program_output, index);
+        return infoOf<halyard_tensor_info>(&halyard_program_output, index);
+    }
+    // Where their elements may lie so that a run copies none.
+    Result<halyard_memory_requirements> inputMemory(size_t index) const {
+        return infoOf<halyard_memory_requirements>(&halyard_program_input_memory, index);
+    }
+    Result<halyard_memory_requirements> outputMemory(size_t index) const {
+        return infoOf<halyard_memory_requirements>(&halyard_program_output_memory, index);
     }
     Result<size_t> findInput(const char* name) const {
         return indexOf(&halyard_program_find_input, name);
@@ -458,13 +549,12 @@ class Program {
         program.mHandle.reset(handle);
         return program;
     }
-    template <typename Function>
-    Result<halyard_tensor_info> infoOf(Function function, size_t index) const {
-        halyard_tensor_info info = detail::sized<halyard_tensor_info>();
+    template <typename Info, typename Function>
+    Result<Info> infoOf(Function function, size_t index) const {
+        Info info = detail::sized<Info>();
         Status status = detail::statusOf(
                 [&](halyard_message* message) { return function(get(), index, &info, message); });
-        return status.ok() ? Result<halyard_tensor_info>(info)
-                           : Result<halyard_tensor_info>(std::move(status));
+        return status.ok() ? Result<Info>(info) : Result<Info>(std::move(status));
     }
     template <typename Function>
     Result<size_t> indexOf(Function function, const char* name) const {
@@ -483,10 +573,14 @@ class Program {
 struct Input {
     std::span<const std::byte> bytes;
     std::vector<int32_t> shape;
+    std::optional<MemoryRange> range = std::nullopt;  // in place of `bytes`
 
     template <typename T>
     static Input of(std::span<const T> elements, std::vector<int32_t> shape) {
         return {std::as_bytes(elements), std::move(shape)};
+    }
+    static Input in(const MemoryRange& range, std::vector<int32_t> shape) {
+        return {{}, std::move(shape), range};
     }
 };
 
@@ -494,11 +588,13 @@ struct Output {
     std::span<std::byte> bytes;       // room, or what RunOptions::allocate gave
     std::vector<int32_t> shape = {};  // what the run found
     size_t size = 0;                  // of the elements, also where the room is too small
+    std::optional<MemoryRange> range = std::nullopt;  // in place of `bytes`
 
     template <typename T>
     static Output of(std::span<T> room) {
         return {std::as_writable_bytes(room)};
     }
+    static Output in(const MemoryRange& range) { return {{}, {}, 0, range}; }
 };
 
 struct RunOptions {
@@ -530,20 +626,24 @@ class Execution {
     Status run(std::span<const Input> inputs, std::span<Output> outputs,
                const RunOptions& options = {}) {
         mInputs.clear();
+        mBindings.clear();
         for (const Input& input : inputs) {
-            mInputs.push_back(
-                    {input.bytes.data(), input.bytes.size(), detail::shapeOf(input.shape)});
+            mInputs.push_back({input.bytes.data(), sizeOf(input), detail::shapeOf(input.shape)});
+            mBindings.push_back(bindingOf(input.range));
         }
         mOutputs.clear();
         for (const Output& output : outputs) {
             halyard_output plain = {};
             plain.data = output.bytes.data();
-            plain.capacity = output.bytes.size();
+            plain.capacity = sizeOf(output);
             mOutputs.push_back(plain);
+            mBindings.push_back(bindingOf(output.range));
         }
         halyard_run_options plain = detail::sized<halyard_run_options>();
         plain.timeout_ns = detail::countOf(options.timeout);
         plain.profile = options.profile ? 1 : 0;
+        plain.input_bindings = mBindings.data();
+        plain.output_bindings = mBindings.data() + inputs.size();
         if (options.allocate != nullptr) {
             plain.allocate_output = [](void* context, size_t output, const halyard_shape* shape,
                                        size_t size, size_t alignment) {
@@ -562,7 +662,10 @@ class Execution {
             outputs[i].shape.assign(
                     extents, extents + (mOutputs[i].shape.rank > 0 ? mOutputs[i].shape.rank : 0));
             outputs[i].size = mOutputs[i].size;
-            outputs[i].bytes = {static_cast<std::byte*>(mOutputs[i].data), mOutputs[i].capacity};
+            if (!outputs[i].range.has_value() || mOutputs[i].data != nullptr) {
+                outputs[i].bytes = {static_cast<std::byte*>(mOutputs[i].data),
+                                    mOutputs[i].capacity};
+            }
         }
         return status;
     }
@@ -590,9 +693,18 @@ class Execution {
         void operator()(halyard_execution* handle) const { halyard_execution_release(handle); }
     };
 
+    static size_t sizeOf(const auto& argument) {
+        return argument.range.has_value() ? argument.range->size : argument.bytes.size();
+    }
+    static halyard_binding bindingOf(const std::optional<MemoryRange>& range) {
+        return range.has_value() ? halyard_binding{range->memory->get(), range->offset}
+                                 : halyard_binding{};
+    }
+
     std::shared_ptr<std::function<void(int32_t, std::string_view)>> mLog;
     std::vector<halyard_input> mInputs;
     std::vector<halyard_output> mOutputs;
+    std::vector<halyard_binding> mBindings;  // of inputs, then of outputs
     std::unique_ptr<halyard_execution, Release> mHandle;
 };
 

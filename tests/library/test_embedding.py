@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness import opencl
+
 from .conftest import run
 
 Programs = Callable[[str], Path]
@@ -24,6 +26,23 @@ def test_refuses_what_breaks_the_rules(program: Programs) -> None:
 def test_does_to_the_process_only_what_it_is_asked_for(program: Programs) -> None:
     """No thread, process, signal handler or permission; two logs; an executor of the host's."""
     assert run(program("manners"), OCL_ICD_VENDORS="/nonexistent") == ""
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", "CpuAcc"])
+def test_uses_memory_where_it_lies(program: Programs, backend: str) -> None:
+    """Borrowed memory, an allocator, constants that are kept once; no byte copied and nothing
+    allocated in the steady state, on any thread."""
+    assert run(program("memory"), backend) == ""
+
+
+def test_keeps_bytes_on_a_device_from_program_to_program(program: Programs) -> None:
+    """No byte copied, and nothing that libhalyard.so allocates: what the vendor's library does is
+    its own."""
+    with opencl.visible():
+        printed = run(program("memory"), f"{opencl.BACKEND},CpuAcc")
+    if printed == "no device\n":
+        pytest.skip("OpenCL has no device here: apt install pocl-opencl-icd")
+    assert printed == ""
 
 
 def test_leaves_nothing_behind_when_it_is_unloaded(program: Programs, prefix: Path) -> None:

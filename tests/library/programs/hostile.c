@@ -189,6 +189,11 @@ static void refuses_questions(const halyard_program* program) {
     CLAIM_INVALID(halyard_program_output(program, SIZE_MAX, &info, &message), "no output");
     CLAIM_INVALID(halyard_program_input(program, 0, NULL, &message), "info is null");
     CLAIM_INVALID(halyard_program_input(NULL, 0, &info, &message), "program is null");
+    halyard_memory_requirements memory = {.struct_size = 1};
+    CLAIM_INVALID(halyard_program_input_memory(program, 2, &memory, &message), "no input 2");
+    CLAIM_INVALID(halyard_program_output_memory(program, 0, &memory, &message), "struct_size is 1");
+    CLAIM_INVALID(halyard_program_output_memory(program, 0, NULL, &message),
+                  "requirements is null");
     CLAIM_INVALID(halyard_program_find_input(program, "c", &index, &message), "no input \"c\"");
     CLAIM_INVALID(halyard_program_find_output(program, NULL, &index, &message), "name is null");
     CLAIM_INVALID(halyard_program_placement(program, 99, &placement, &message), "no node 99");
@@ -253,11 +258,203 @@ static void refuses_runs(halyard_execution* execution) {
     CLAIM_INVALID(halyard_execution_profile(execution, 0, &profile, &message), "no line 0");
 }
 
+static int released = 0;
+
+static void release(void* owner) {
+    released += owner == &released ? 1 : 100;
+}
+
+/* What an allocator does next, and what it has to do it with. */
+struct allocator {
+    enum {
+        REFUSES,
+        MISALIGNS,
+        GIVES_AN_INPUT,
+        RUNS_AGAIN,
+        CANCELS,
+        RUNS_ANOTHER,
+        GIVES,
+        LETS_GO
+    } does;
+    halyard_execution* execution;
+    halyard_execution* other;
+    float* input;
+    halyard_memory* memory;
+    int asked;
+};
+
+static float given[8];
+
+static void* allocate(void* context, size_t index, const halyard_shape* shape, size_t size,
+                      size_t alignment) {
+    struct allocator* const allocator = context;
+    const float values[4] = {1, 2, 3, 4};
+    float sum[4];
+    halyard_input inputs[2] = {input_of(values, 4), input_of(values, 4)};
+    halyard_output output = output_to(sum, 4);
+    ++allocator->asked;
+    CLAIM(index == 0 && shape->rank == 1 && shape->extents[0] == 4);
+    CLAIM(size == 16 && alignment == 4);
+    switch (allocator->does) {
+        case REFUSES:
+            return NULL;
+        case MISALIGNS:
+            return (char*)given + 1;
+        case GIVES_AN_INPUT:
+            return allocator->input + 1;
+        case RUNS_AGAIN:
+            CLAIM_INVALID(halyard_execution_run(allocator->execution, inputs, 2, &output, 1, NULL,
+                                                &message),
+                          "running already");
+            return given;
+        case CANCELS:
+            halyard_execution_cancel(allocator->execution);
+            return given;
+        case RUNS_ANOTHER:
+            CLAIM_OK(
+                    halyard_execution_run(allocator->other, inputs, 2, &output, 1, NULL, &message));
+            CLAIM(sum[3] == 8);
+            return given;
+        case GIVES:
+            return given;
+        case LETS_GO:
+            halyard_memory_release(allocator->memory);
+            CLAIM(released == 0);
+            return given;
+    }
+    return NULL;
+}
+
+static void refuses_what_allocators_give(halyard_execution* execution, halyard_execution* other) {
+    float values[8] = {1, 2, 3, 4};
+    struct allocator allocator = {.execution = execution, .other = other, .input = values};
+    halyard_input inputs[2] = {input_of(values, 4), input_of(values, 4)};
+    halyard_output output = output_to(NULL, 0);
+    halyard_run_options options = {.struct_size = sizeof options,
+                                   .allocate_output = allocate,
+                                   .allocate_context = &allocator};
+    CLAIM_REFUSAL(halyard_execution_run(execution, inputs, 2, &output, 1, &options, &message),
+                  HALYARD_RESOURCE_EXHAUSTED, "allocate_output gives no memory for [4], 16 bytes");
+    CLAIM(output.data == NULL && output.shape.rank == -1 && allocator.asked == 1);
+    allocator.does = MISALIGNS;
+    CLAIM_INVALID(halyard_execution_run(execution, inputs, 2, &output, 1, &options, &message),
+                  "output 0: the memory given for it starts at no multiple of 4");
+    output = output_to(NULL, 0);
+    allocator.does = GIVES_AN_INPUT;
+    CLAIM_INVALID(halyard_execution_run(execution, inputs, 2, &output, 1, &options, &message),
+                  "overlaps graph input 0");
+    /* It has what was given, which it may have to free. */
+    CLAIM(output.data == values + 1 && output.capacity == 16);
+    CLAIM(values[1] == 2);
+    output = output_to(NULL, 0);
+    allocator.does = CANCELS;
+    CLAIM(halyard_execution_run(execution, inputs, 2, &output, 1, &options, NULL) ==
+          HALYARD_STOPPED);
+    allocator.does = RUNS_AGAIN;
+    for (; allocator.does <= GIVES; allocator.does += allocator.does == RUNS_AGAIN ? 2 : 1) {
+        output = output_to(NULL, 0);
+        memset(given, 0, sizeof given);
+        allocator.asked = 0;
+        CLAIM_OK(halyard_execution_run(execution, inputs, 2, &output, 1, &options, &message));
+        CLAIM(allocator.asked == 1 && output.data == given && output.capacity == 16);
+        CLAIM(given[0] == 2 && given[3] == 8 && output.size == 16);
+    }
+    /* A run keeps what it is bound to. */
+    CLAIM_OK(halyard_memory_borrow(values, 32, release, &released, &allocator.memory, &message));
+    const halyard_binding lent[2] = {{.memory = allocator.memory}, {.memory = NULL}};
+    options.input_bindings = lent;
+    allocator.does = LETS_GO;
+    output = output_to(NULL, 0);
+    CLAIM_OK(halyard_execution_run(execution, inputs, 2, &output, 1, &options, &message));
+    CLAIM(given[3] == 8 && released == 1);
+    released = 0;
+    options.input_bindings = NULL;
+    output.unwanted = 1;
+    allocator.asked = 0;
+    CLAIM_OK(halyard_execution_run(execution, inputs, 2, &output, 1, &options, &message));
+    CLAIM(allocator.asked == 0);
+    /* A caller that was compiled with the header's first version. */
+    options.struct_size = (uint32_t)offsetof(halyard_run_options, allocate_output);
+    output = output_to(NULL, 0);
+    CLAIM_REFUSAL(halyard_execution_run(execution, inputs, 2, &output, 1, &options, &message),
+                  HALYARD_OUTPUT_TOO_SMALL, "has room for 0");
+    options.struct_size -= 1;
+    CLAIM_INVALID(halyard_execution_run(execution, inputs, 2, &output, 1, &options, &message),
+                  "struct_size");
+}
+
+static void refuses_memory(const halyard_runtime* runtime, halyard_execution* execution) {
+    halyard_memory* memory = NULL;
+    float values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    float copy[2] = {0, 0};
+    CLAIM_INVALID(halyard_memory_borrow(values, 32, release, &released, NULL, &message),
+                  "memory is null");
+    CLAIM_INVALID(halyard_memory_borrow(NULL, 32, release, &released, &memory, &message),
+                  "data is null");
+    CLAIM_INVALID(halyard_memory_create(NULL, "CpuAcc", 32, &memory, &message), "runtime is null");
+    CLAIM_INVALID(halyard_memory_create(runtime, NULL, 32, &memory, &message), "backend is null");
+    CLAIM_INVALID(halyard_memory_create(runtime, "Gpu", 32, &memory, &message), "\"Gpu\"");
+    CLAIM_UNSUPPORTED(halyard_memory_create(runtime, "CpuAcc", 32, &memory, &message),
+                      "CpuAcc computes in the host's memory");
+    CLAIM(memory == NULL && released == 0);
+    CLAIM_OK(halyard_memory_borrow(values, 32, release, &released, &memory, &message));
+    CLAIM(halyard_memory_size(memory) == 32);
+    CLAIM_INVALID(halyard_memory_read(memory, 28, copy, 8, &message), "not 8 from 28 on");
+    CLAIM_INVALID(halyard_memory_read(memory, SIZE_MAX, copy, 8, &message), "has 32 bytes");
+    CLAIM_INVALID(halyard_memory_write(memory, 0, NULL, 8, &message), "data is null");
+    CLAIM_INVALID(halyard_memory_write(NULL, 0, copy, 8, &message), "memory is null");
+    CLAIM_OK(halyard_memory_read(memory, 24, copy, 8, &message));
+    CLAIM(copy[0] == 7 && copy[1] == 8);
+    CLAIM_OK(halyard_memory_write(memory, 0, copy, 8, &message));
+    CLAIM(values[0] == 7 && values[1] == 8);
+
+    halyard_graph* graph = NULL;
+    uint32_t id = 77;
+    const halyard_tensor_options options = list_of_floats(2, "w");
+    halyard_constant constant = {
+            .struct_size = sizeof constant, .data = copy, .size = 8, .memory = memory};
+    CLAIM_OK(halyard_graph_create(&graph, &message));
+    CLAIM_INVALID(halyard_graph_add_constant(graph, &options, &constant, &id, &message),
+                  "does not lie in its memory");
+    constant.data = values + 7;
+    CLAIM_INVALID(halyard_graph_add_constant(graph, &options, &constant, &id, &message),
+                  "does not lie in its memory");
+    constant.data = values;
+    constant.release = release;
+    CLAIM_INVALID(halyard_graph_add_constant(graph, &options, &constant, &id, &message),
+                  "both a memory and a function");
+    constant.release = NULL;
+    CLAIM_OK(halyard_graph_add_constant(graph, &options, &constant, &id, &message));
+
+    halyard_input inputs[2] = {input_of(NULL, 4), input_of(values, 4)};
+    halyard_output output = output_to(given, 4);
+    halyard_binding bindings[2] = {{.memory = memory, .offset = 20}, {.memory = NULL}};
+    halyard_run_options run = {.struct_size = sizeof run, .input_bindings = bindings};
+    CLAIM_INVALID(halyard_execution_run(execution, inputs, 2, &output, 1, &run, &message),
+                  "input 0: the memory has 32 bytes, and not 16 from 20 on");
+    bindings[0].offset = 16;
+    CLAIM_OK(halyard_execution_run(execution, inputs, 2, &output, 1, &run, &message));
+    CLAIM(given[0] == 12 && given[1] == 14);
+    halyard_binding room = {.memory = memory, .offset = 17};
+    run.output_bindings = &room;
+    CLAIM_INVALID(halyard_execution_run(execution, inputs, 2, &output, 1, &run, &message),
+                  "output 0: the memory has 32 bytes");
+
+    halyard_memory_release(memory);
+    CLAIM(released == 0);
+    halyard_graph_release(graph);
+    CLAIM(released == 1);
+    halyard_memory_requirements told = {.struct_size = 1};
+    CLAIM_INVALID(halyard_program_input_memory(NULL, 0, &told, &message), "program is null");
+}
+
 static void takes_null_for_nothing(void) {
     halyard_runtime_release(NULL);
     halyard_graph_release(NULL);
     halyard_program_release(NULL);
     halyard_execution_release(NULL);
+    halyard_memory_release(NULL);
+    CLAIM(halyard_memory_size(NULL) == 0);
     halyard_execution_cancel(NULL);
     CLAIM(halyard_runtime_backend(NULL, 0) == NULL);
     CLAIM(strcmp(halyard_status_name(99), "unknown") == 0);
@@ -268,6 +465,7 @@ int main(void) {
     halyard_runtime* runtime = NULL;
     halyard_program* program = NULL;
     halyard_execution* execution = NULL;
+    halyard_execution* other = NULL;
     halyard_graph* const graph = adding(-1);
     takes_null_for_nothing();
     refuses_options_of_runtimes();
@@ -279,6 +477,10 @@ int main(void) {
     CLAIM_OK(halyard_execution_create(program, &execution, &message));
     refuses_questions(program);
     refuses_runs(execution);
+    CLAIM_OK(halyard_execution_create(program, &other, &message));
+    refuses_what_allocators_give(execution, other);
+    refuses_memory(runtime, execution);
+    halyard_execution_release(other);
     halyard_runtime_release(runtime);
     halyard_graph_release(graph);
     halyard_program_release(program);
