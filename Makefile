@@ -95,7 +95,7 @@ $(VENV)/.set-up: pyproject.toml build/.packages
 # installation has a list of these, which is made anew where one came, went or moved.
 modules := find harness/halyard -name '*.py' ! -name '*_pb2.py' | LC_ALL=C sort
 $(shell mkdir -p build && $(modules) | cmp -s - build/.modules || $(modules) >build/.modules)
-build/.installed: $(VENV)/.set-up CMakeLists.txt engine/base/version.h proto/halyard.proto build/.modules
+build/.installed: $(VENV)/.set-up CMakeLists.txt engine/base/version.h $(wildcard proto/*.proto) build/.modules
 	@echo "Installing the package from the checkout (log: build/install.log)"
 	@$(phase) "installing from the checkout" \
 	    $(MAKE) --no-print-directory install-checkout LOG=build/install.log

@@ -17,9 +17,10 @@ ROOT = Path(__file__).parents[2]
 PRINT_PLACES = """
 from halyard.programs import native
 from halyard import proto
-from halyard.proto import halyard_pb2
+from halyard.proto import halyard_pb2, perfetto_trace_pb2
 print(proto.__file__)
 print(halyard_pb2.__file__)
+print(perfetto_trace_pb2.__file__)
 print(native.device_configs())
 for name in native.PROGRAMS:
     print(native.program(name))
@@ -64,7 +65,7 @@ KEPT = "'ScikitBuild' not in type(f).__name__"
 
 def test_all_that_it_needs_lies_in_it(installed: Path) -> None:
     places = run(installed, PRINT_PLACES).splitlines()
-    assert len(places) == 3 + len(native.PROGRAMS)
+    assert len(places) == 4 + len(native.PROGRAMS)
     for place in places:
         assert Path(place).is_relative_to(installed)
         assert Path(place).exists()

@@ -51,6 +51,7 @@ class Execution:
 # What a device sends may be anything: no time is before the clock's beginning, nor after some
 # hundred years.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
+_Pid = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 _Microseconds = Annotated[float, msgspec.Meta(ge=0, lt=2**52)]
 
 
@@ -77,8 +78,8 @@ class _Event(msgspec.Struct):
 class _Other(msgspec.Struct):
     left_out: _Count
     begin_ns: _Count
-    pid: _Count
-    tid: _Count
+    pid: _Pid
+    tid: _Pid
 
 
 class _File(msgspec.Struct):

@@ -1,35 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Perfetto's own format: a file of TracePackets, which ui.perfetto.dev and trace_processor read.
-
-Of its messages only a few fields are needed, so they are written by hand here: the numbers are
-those of perfetto's `trace_packet.proto`, `track_event.proto` and `track_descriptor.proto`.
-"""
+"""Perfetto's own format: a file of TracePackets, which ui.perfetto.dev and trace_processor read."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-# trace.proto
-_PACKET = 1
-# trace_packet.proto
-_TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _TRACK_DESCRIPTOR, _SEQUENCE_FLAGS = 8, 10, 11, 60, 13
-_CLEARS_STATE = 1
-# track_descriptor.proto, process_descriptor.proto, thread_descriptor.proto,
-# counter_descriptor.proto
-_UUID, _NAME, _PROCESS, _THREAD, _PARENT, _COUNTER = 1, 2, 3, 4, 5, 8
-_PROCESS_PID, _PROCESS_NAME = 1, 6
-_THREAD_PID, _THREAD_TID, _THREAD_NAME = 1, 2, 5
-_UNIT_NAME = 6
-# track_event.proto
-_ANNOTATION, _TYPE, _EVENT_TRACK, _CATEGORY, _EVENT_NAME, _DOUBLE_VALUE = 4, 9, 11, 22, 23, 44
-_BEGIN, _END, _COUNT = 1, 2, 4
-# debug_annotation.proto
-_UINT_VALUE, _STRING_VALUE, _ANNOTATION_NAME = 3, 6, 10
+from halyard.proto.perfetto_trace_pb2 import Trace, TracePacket, TrackDescriptor, TrackEvent
 
-# Whoever writes a trace is told apart from others by this.
-_OURS = 1
+# Tells the writer of these packets from other writers in a file that is put together of several.
+_SEQUENCE = 1
+_LATEST_NS = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -65,99 +46,92 @@ class Counter:
 
 def encode(threads: Sequence[Thread], counters: Sequence[Counter]) -> bytes:
     """Times are by the clock that Perfetto takes where none is named, CLOCK_BOOTTIME."""
-    return b"".join(_message(_PACKET, packet) for packet in _packets(threads, counters))
-
-
-def _packets(threads: Sequence[Thread], counters: Sequence[Counter]) -> Iterator[bytes]:
-    flags = _number(_SEQUENCE_FLAGS, _CLEARS_STATE)
-    uuids = iter(range(1, 2**31))
-    processes: dict[int, int] = {}
+    writer = _Writer()
     for thread in threads:
-        parent = b""
-        if thread.process and thread.process not in processes:
-            processes[thread.process] = next(uuids)
-            about = _number(_PROCESS_PID, thread.process) + _text(
-                _PROCESS_NAME, thread.process_name
-            )
-            yield _descriptor(processes[thread.process], _message(_PROCESS, about)) + flags
-            flags = b""
-        uuid = next(uuids)
-        if thread.process:
-            parent = _number(_PARENT, processes[thread.process])
-            about = (
-                _number(_THREAD_PID, thread.process)
-                + _number(_THREAD_TID, thread.thread)
-                + _text(_THREAD_NAME, thread.name)
-            )
-            yield _descriptor(uuid, parent + _message(_THREAD, about)) + flags
-        else:
-            yield _descriptor(uuid, _text(_NAME, thread.name)) + flags
-        flags = b""
-        yield from _slices(uuid, thread.slices)
+        writer.add_thread(thread)
     for counter in counters:
-        uuid = next(uuids)
-        about = _message(_COUNTER, _text(_UNIT_NAME, counter.unit))
-        yield _descriptor(uuid, _text(_NAME, counter.name) + about) + flags
-        flags = b""
+        writer.add_counter(counter)
+    return writer.trace.SerializeToString()
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.trace = Trace()
+        self._tracks = 0
+        self._processes: dict[int, int] = {}
+
+    def add_thread(self, thread: Thread) -> None:
+        if thread.process:
+            parent = self._process(thread)
+            track = self._track()
+            track.parent_uuid = parent
+            track.thread.pid = thread.process
+            track.thread.tid = thread.thread
+            track.thread.thread_name = _text(thread.name)
+        else:
+            track = self._track()
+            track.name = _text(thread.name)
+        self._add_slices(track.uuid, thread.slices)
+
+    def add_counter(self, counter: Counter) -> None:
+        track = self._track()
+        track.name = _text(counter.name)
+        track.counter.unit_name = _text(counter.unit)
         for time_ns, value in counter.samples:
-            yield _event(uuid, _COUNT, time_ns, _double(_DOUBLE_VALUE, value))
+            event = self._event(track.uuid, TrackEvent.TYPE_COUNTER, time_ns)
+            event.double_counter_value = value
+
+    def _process(self, thread: Thread) -> int:
+        """The number of its process's track."""
+        if thread.process not in self._processes:
+            track = self._track()
+            track.process.pid = thread.process
+            track.process.process_name = _text(thread.process_name)
+            self._processes[thread.process] = track.uuid
+        return self._processes[thread.process]
+
+    def _add_slices(self, track: int, slices: Sequence[Slice]) -> None:
+        """Begins and ends in the order of time. A slice ends no later than the one around it:
+        clocks are read one after the other."""
+        open_ends: list[int] = []
+        for each in sorted(slices, key=lambda item: (item.begin_ns, -item.end_ns)):
+            while open_ends and open_ends[-1] <= each.begin_ns:
+                self._event(track, TrackEvent.TYPE_SLICE_END, open_ends.pop())
+            end = min([each.end_ns, *open_ends[-1:]])
+            event = self._event(track, TrackEvent.TYPE_SLICE_BEGIN, each.begin_ns)
+            event.name = _text(each.name)
+            if each.category:
+                event.categories.append(_text(each.category))
+            for name, value in each.arguments.items():
+                annotation = event.debug_annotations.add(name=_text(name))
+                if isinstance(value, int):
+                    annotation.uint_value = value
+                else:
+                    annotation.string_value = _text(value)
+            open_ends.append(max(end, each.begin_ns))
+        while open_ends:
+            self._event(track, TrackEvent.TYPE_SLICE_END, open_ends.pop())
+
+    def _track(self) -> TrackDescriptor:
+        packet = self._packet()
+        if self._tracks == 0:
+            packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+        self._tracks += 1
+        packet.track_descriptor.uuid = self._tracks
+        return packet.track_descriptor
+
+    def _event(self, track: int, kind: TrackEvent.Type, time_ns: int) -> TrackEvent:
+        packet = self._packet()
+        # A device's clock may say any number of 64 bits, of which sums are made.
+        packet.timestamp = min(time_ns, _LATEST_NS)
+        packet.track_event.type = kind
+        packet.track_event.track_uuid = track
+        return packet.track_event
+
+    def _packet(self) -> TracePacket:
+        return self.trace.packet.add(trusted_packet_sequence_id=_SEQUENCE)
 
 
-def _slices(uuid: int, slices: Sequence[Slice]) -> Iterator[bytes]:
-    """Begins and ends in the order of time. A slice ends no later than the one around it: clocks
-    are read one after the other."""
-    open_ends: list[int] = []
-    for each in sorted(slices, key=lambda item: (item.begin_ns, -item.end_ns)):
-        while open_ends and open_ends[-1] <= each.begin_ns:
-            yield _event(uuid, _END, open_ends.pop())
-        end = min([each.end_ns, *open_ends[-1:]])
-        content = _text(_EVENT_NAME, each.name)
-        if each.category:
-            content += _text(_CATEGORY, each.category)
-        for name, value in each.arguments.items():
-            said = _number(_UINT_VALUE, value) if isinstance(value, int) else b""
-            if isinstance(value, str):
-                said = _text(_STRING_VALUE, value)
-            content += _message(_ANNOTATION, _text(_ANNOTATION_NAME, name) + said)
-        yield _event(uuid, _BEGIN, each.begin_ns, content)
-        open_ends.append(max(end, each.begin_ns))
-    while open_ends:
-        yield _event(uuid, _END, open_ends.pop())
-
-
-def _descriptor(uuid: int, content: bytes) -> bytes:
-    described = _message(_TRACK_DESCRIPTOR, _number(_UUID, uuid) + content)
-    return _number(_SEQUENCE, _OURS) + described
-
-
-def _event(uuid: int, kind: int, time_ns: int, content: bytes = b"") -> bytes:
-    event = _number(_TYPE, kind) + _number(_EVENT_TRACK, uuid) + content
-    return _number(_TIMESTAMP, time_ns) + _number(_SEQUENCE, _OURS) + _message(_TRACK_EVENT, event)
-
-
-# ---- the wire format of protobuf ----------------------------------------------------------------
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
-def _number(field_number: int, value: int) -> bytes:
-    return _varint(field_number << 3) + _varint(value)
-
-
-def _double(field_number: int, value: float) -> bytes:
-    return _varint(field_number << 3 | 1) + struct.pack("<d", value)
-
-
-def _message(field_number: int, content: bytes) -> bytes:
-    return _varint(field_number << 3 | 2) + _varint(len(content)) + content
-
-
-def _text(field_number: int, text: str) -> bytes:
-    return _message(field_number, text.encode(errors="replace"))
+def _text(text: str) -> str:
+    """Without lone surrogates, which a name from a device may have and UTF-8 has not."""
+    return text.encode(errors="replace").decode()

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages that host and device share (generated from halyard.proto while building)."""
+"""Messages that are generated while building: those that host and device share (halyard.proto), and
+those of Perfetto's traces (perfetto_trace.proto)."""

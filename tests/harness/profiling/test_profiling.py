@@ -63,6 +63,7 @@ _HEAD = b'{"otherData":{"left_out":0,"begin_ns":%s,"pid":1,"tid":1},"traceEvents
         b'{"x":' + b"[" * 100_000,
         _HEAD % (b"-1", b""),
         _HEAD % (b"1e99", b""),
+        b'{"otherData":{"left_out":0,"begin_ns":0,"pid":2147483648,"tid":1},"traceEvents":[]}',
         _HEAD % (b"0", b'{"ph":"X","tid":0,"name":"x","ts":1e999}'),
         _HEAD % (b"0", b'{"ph":"X","tid":0,"name":"x","dur":-1}'),
         _HEAD % (b"0", b'{"ph":"X","tid":0,"name":"x","args":{"bytes":-1}}'),
@@ -184,6 +185,12 @@ def test_a_counter_is_a_track_with_a_unit() -> None:
     assert {event.type for event in events} == {events[0].TYPE_COUNTER}
     assert [event.double_counter_value for event in events] == [1e6, 2.5]
     assert [packet.timestamp for packet in trace.packet[1:]] == [5, 7]
+
+
+def test_times_and_names_that_a_device_makes_up_are_written() -> None:
+    slices = [perfetto.Slice("\udc80", 2**64 - 1, 2**65, "", {"\udc80": "\udc80"})]
+    trace = decoded(perfetto.encode([perfetto.Thread("\udc80", slices)], []))
+    assert [list(each) for each in nested(trace).values()] == [[("?", 2**64 - 1, 2**64 - 1, 0)]]
 
 
 def test_the_first_packet_begins_a_sequence() -> None:
