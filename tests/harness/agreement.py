@@ -19,6 +19,9 @@ def disagreements(
     reference: str = "LiteRT",
 ) -> Sequence[str]:
     """Of the outputs of a model with so many operations, all float where they have no steps."""
-    infos = [TensorInfo(each.name, np.dtype(np.float32), (each.count,)) for each in differences]
+    infos = [
+        TensorInfo(each.name, np.dtype(np.float32 if each.max_steps is None else np.uint8), (1,))
+        for each in differences
+    ]
     rules = Rules(operations, steps, infos, [None] * len(infos))
     return judge(rules, differences, reference).problems

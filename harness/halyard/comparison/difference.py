@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,17 +14,21 @@ from halyard.model import Array, RunnableModel, TensorInfo
 from halyard.model.call import calls
 from halyard.proto import halyard_pb2 as pb
 
-# How far a whole network may be from LiteRT. Float kernels add in another order, and float16 rounds
-# every tensor; both are shares of the largest value, or of 1 where all are smaller. The second is
-# the official tolerance of a float16 operation; see allowed_error for a network's. A quantised sum
-# that lies halfway between two steps may go to either. Where floats are rounded to 8 bits on the
-# way, as after a layer norm, the order of a float sum may decide such a step, which the layers
-# after it spread: a transformer encoder of four layers came out 8 steps apart though each of its
-# 8-bit operations gives LiteRT's bytes.
+# How far a whole network may be from a reference. Float kernels add in another order, and float16
+# rounds every tensor; both are shares of the largest value, or of 1 where all are smaller. The
+# second is the official tolerance of a float16 operation; see allowed_error for a network's. A
+# quantised sum that lies halfway between two steps may go to either; see allowed_steps where floats
+# are rounded to 8 bits on the way.
 MAX_FLOAT_ERROR = 1e-5
 MAX_HALF_ERROR = 5 * 2**-10
 MAX_STEPS = 1
-MAX_STEPS_AFTER_FLOATS = 16
+# An error beyond this share of the largest value, or of a quantised type's range, is wrong whatever
+# it comes from.
+MAX_SHARE = 0.1
+
+# The sum of independent errors is normally distributed. Beyond four standard deviations lies one
+# of 16,000 elements.
+_DEVIATIONS = 4
 
 
 @dataclass(frozen=True)
@@ -156,22 +161,35 @@ def compare_all(
 
 
 def allowed_steps(model: pb.Model) -> int:
-    """Of the model's 8-bit outputs."""
+    """Of the model's 8-bit outputs.
+
+    Engines add floats in another order, so a computed float that lies halfway between two steps
+    goes to either of them: a QUANTIZE of computed floats is off by a step at most. The operations
+    behind it map a range of 255 steps to a range of 255 steps, so that on average the error stays a
+    step. Errors of different QUANTIZEs are independent and grow as the root of their number, and
+    _DEVIATIONS of that are allowed, up to MAX_SHARE of the range.
+    """
     computed = {index for operation in model.main.operations for index in operation.outputs}
     quantised = calls(model, [pb.OPERATION_TYPE_QUANTIZE])
-    rounds_floats = any(call.index("input") in computed for call in quantised)
-    return MAX_STEPS_AFTER_FLOATS if rounds_floats else MAX_STEPS
+    roundings = sum(call.index("input") in computed for call in quantised)
+    steps = int(_DEVIATIONS * math.sqrt(roundings))
+    return max(MAX_STEPS, min(steps, wrong_steps(np.dtype(np.uint8))))
+
+
+def wrong_steps(dtype: np.dtype[Any]) -> int:
+    """The last number of steps that is not wrong altogether: MAX_SHARE of the type's range."""
+    info = np.iinfo(dtype)
+    return int(MAX_SHARE * (int(info.max) - int(info.min)))
 
 
 def allowed_error(difference: Difference, operations: int = 1) -> float:
     """Of a float tensor, in real values.
 
     Each float16 tensor is rounded by up to 2^-11 of itself. Independent errors grow as the root of
-    their number: four times that is allowed, and never less than for one operation. (A numpy model
-    that rounds every tensor of MobileNetV2 is off by up to 10 * 2^-10 where 16 are allowed.)
+    their number: _DEVIATIONS of that are allowed, and never less than for one operation.
     """
-    # Sums of thousands in another order are off by some 2^-20; ResNet-50's logits by 2e-5 of them.
-    share = max(MAX_FLOAT_ERROR, 4 * 2**-20 * math.sqrt(operations))
+    # Sums of thousands in another order are off by some 2^-20.
+    share = max(MAX_FLOAT_ERROR, _DEVIATIONS * 2**-20 * math.sqrt(operations))
     if difference.is_half:
-        share = max(MAX_HALF_ERROR, 4 * 2**-11 * math.sqrt(operations))
+        share = max(MAX_HALF_ERROR, _DEVIATIONS * 2**-11 * math.sqrt(operations))
     return share * max(1.0, difference.largest)

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from halyard.comparison.difference import (
-    MAX_STEPS_AFTER_FLOATS,
+    MAX_SHARE,
     Difference,
     allowed_error,
     allowed_steps,
+    wrong_steps,
 )
 from halyard.comparison.spread import Spread, Widest
 from halyard.model import RunnableModel, TensorInfo
@@ -24,9 +25,6 @@ from halyard.proto import halyard_pb2 as pb
 # The spread is of a few executions: the next one may be as many times further away. (Trained models
 # are up to three times the greatest of a few away.)
 SPREADS = 4
-# And yet what is off by more than this share of the largest value, or of the elements, is wrong;
-# unless the reference itself is.
-MAX_SPREAD = 0.1
 
 # Operations that move values and compute none.
 _DATA_MOVEMENT = frozenset(
@@ -66,7 +64,7 @@ class Steps:
     is_moved: bool
 
     def limit(self, difference: Difference) -> float:
-        most = MAX_SPREAD * difference.largest
+        most = MAX_SHARE * difference.largest
         if self.is_moved:
             return max(self.size, min(self.count * self.size, most))
         return min(max(self.size, difference.largest / 255), most)
@@ -133,7 +131,9 @@ def _verdict(
     if difference.max_steps is not None:
         if difference.max_steps <= rules.steps:
             return Judgement()
-        return _disagreement(difference, reference, _counted(rules.steps))
+        disagreement = _disagreement(difference, reference, _counted(rules.steps))
+        is_wrong = difference.max_steps > wrong_steps(rules.outputs[number].dtype)
+        return replace(disagreement, is_wrong=is_wrong)
     if np.issubdtype(rules.outputs[number].dtype, np.floating):
         return _float_verdict(rules, number, difference, reference, spread)
     return _integer_verdict(number, difference, reference, spread)
@@ -153,7 +153,7 @@ def _float_verdict(
         why = ", what a step of the 8-bit values comes to that it is computed from"
         if error <= allowed:
             return Judgement(notes=[f"{name} is off by {error:.3g}: within {allowed:.3g}{why}"])
-    most = MAX_SPREAD * max(1.0, difference.largest)
+    most = MAX_SHARE * max(1.0, difference.largest)
     for widest in _widening(spread, number):
         itself = f"{reference} {widest.how} is {widest.error:.3g} from itself"
         # What is no number on one side alone is wrong, unless the reference is so, too.
@@ -178,13 +178,13 @@ def _integer_verdict(
         return Judgement()
     allowed, why = 0.0, ""
     for widest in _widening(spread, number):
-        allowed = min(SPREADS * widest.share, MAX_SPREAD)
+        allowed = min(SPREADS * widest.share, MAX_SHARE)
         why = f": {reference} {widest.how} has {widest.share:.2%} of others itself"
         if off <= allowed:
             text = f"{difference.name} has {off:.2%} of others: within {allowed:.2%}{why}"
             return Judgement(notes=[text])
     limit = f"{allowed:.2%} of its elements{why}"
-    return replace(_disagreement(difference, reference, limit), is_wrong=off > MAX_SPREAD)
+    return replace(_disagreement(difference, reference, limit), is_wrong=off > MAX_SHARE)
 
 
 def _widening(spread: Spread | None, number: int) -> Iterator[Widest]:
@@ -197,10 +197,7 @@ def _widening(spread: Spread | None, number: int) -> Iterator[Widest]:
 
 def _disagreement(difference: Difference, reference: str, limit: str) -> Judgement:
     text = f"disagrees with {reference} by more than {limit}: {difference.text()}"
-    if difference.max_steps is not None:
-        is_wrong = difference.max_steps > MAX_STEPS_AFTER_FLOATS
-    else:
-        is_wrong = difference.max_abs_error > MAX_SPREAD * max(1.0, difference.largest)
+    is_wrong = difference.max_abs_error > MAX_SHARE * max(1.0, difference.largest)
     return Judgement([text], is_wrong=is_wrong)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from halyard.benchmark_model import BenchmarkModel
-from halyard.comparison.difference import Difference
-from halyard.comparison.judging import MAX_SPREAD, SPREADS, Rules, Steps, judge
+from halyard.comparison.difference import MAX_SHARE, Difference, allowed_steps, compare_all
+from halyard.comparison.judging import SPREADS, Rules, Steps, judge
 from halyard.comparison.reference import Repetitions, reference
 from halyard.comparison.spread import (
     INPUTS,
@@ -174,6 +174,102 @@ def test_8_bit_outputs_are_held_to_steps_whatever_the_spread_is() -> None:
     assert asked.times == 0
 
 
+# ---- 8 bits behind floats -----------------------------------------------------------------------
+
+UNITS, ROWS = 64, 512
+SCALE = 8 / 255
+
+
+def layers(count: int) -> list[Array]:
+    """Weights of layers that keep the range of what they are given."""
+    random = np.random.default_rng(5)
+    each = [random.normal(0, UNITS**-0.5, (UNITS, UNITS)) for _ in range(count)]
+    return [weights.astype(np.float32) for weights in each]
+
+
+def rounding_model(count: int) -> RunnableModel:
+    """Layers in floats, behind each of which the values are rounded to 8 bits."""
+    builder = ModelBuilder("m")
+    floats = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (ROWS, UNITS))
+    bytes_ = TensorType(pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM, (ROWS, UNITS), SCALE, 128)
+    value = builder.input("x", bytes_)
+    none = builder.int32(0)
+    bias = builder.constant("bias", replace(floats, dimensions=(UNITS,)), np.zeros(UNITS, "<f4"))
+    for number, weights in enumerate(layers(count)):
+        matrix = builder.constant(f"w{number}", replace(floats, dimensions=(UNITS, UNITS)), weights)
+        real = builder.operation(pb.OPERATION_TYPE_DEQUANTIZE, [value], f"d{number}", floats)
+        real = builder.operation(
+            pb.OPERATION_TYPE_FULLY_CONNECTED, [real, matrix, bias, none], f"f{number}", floats
+        )
+        value = builder.operation(pb.OPERATION_TYPE_QUANTIZE, [real], f"q{number}", bytes_)
+    return RunnableModel.of(builder.build([value]))
+
+
+def rounded_results(count: int, *, ties: float) -> Array:
+    """Of the model. `ties`: which share of the values that are rounded lies halfway between two
+    steps, and goes to the other one than in an engine that adds in the model's order."""
+    random = np.random.default_rng(6)
+    values = random.integers(64, 193, (ROWS, UNITS)).astype(np.float32)
+    for weights in layers(count):
+        steps = np.rint((values - 128) @ weights.T)
+        steps += random.choice([-1, 1], steps.shape) * (random.random(steps.shape) < ties)
+        values = np.clip(steps + 128, 0, 255)
+    return values.astype(np.uint8)
+
+
+@pytest.mark.parametrize("count", [1, 4, 9, 25])
+def test_steps_behind_floats_grow_as_the_root_of_the_roundings(count: int) -> None:
+    assert allowed_steps(rounding_model(count).model) == 4 * count**0.5
+
+
+def test_steps_behind_floats_are_no_more_than_a_tenth_of_the_range() -> None:
+    assert allowed_steps(rounding_model(49).model) == 25
+
+
+@pytest.mark.parametrize("ties", [1e-4, 1e-2])
+def test_ties_that_go_to_the_other_step_are_right(ties: float) -> None:
+    model = rounding_model(16)
+    wanted, found = (rounded_results(16, ties=share) for share in (0.0, ties))
+    [difference] = compare_all(model, [wanted], [found])
+    assert difference.max_steps is not None
+    assert difference.max_steps > 1, "a step alone would refuse a right result"
+    assert judge(Rules.of(model), [difference], "LiteRT").problems == []
+
+
+def test_values_that_all_go_to_the_other_step_are_refused() -> None:
+    wanted, found = (rounded_results(16, ties=share) for share in (0.0, 1.0))
+    model = rounding_model(16)
+    assert judge(Rules.of(model), compare_all(model, [wanted], [found]), "LiteRT").problems
+
+
+@pytest.mark.parametrize(("steps", "problems"), [(16, 0), (17, 1)])
+def test_a_result_just_beyond_the_steps_behind_floats_is_refused(steps: int, problems: int) -> None:
+    model = rounding_model(16)
+    wanted = np.full((ROWS, UNITS), 100, np.uint8)
+    found = wanted.copy()
+    found[3, 5] += steps
+    said = judge(Rules.of(model), compare_all(model, [wanted], [found]), "LiteRT")
+    assert len(said.problems) == problems
+    assert all("by more than 16 steps: q15: " in each for each in said.problems)
+    assert not said.is_wrong
+
+
+@pytest.mark.parametrize(
+    ("dtype", "steps", "wrong"),
+    [
+        (np.uint8, 25, False),
+        (np.int8, 26, True),
+        (np.uint16, 6553, False),
+        (np.uint16, 6554, True),
+    ],
+)
+def test_a_tenth_of_the_range_is_wrong_altogether(dtype: type, steps: int, wrong: bool) -> None:
+    info = TensorInfo("y", np.dtype(dtype), (10,), 0.5)
+    said = judge(rules(info), [replace(OFF, max_steps=steps)], "LiteRT")
+    assert said.problems
+    assert said.is_wrong == wrong
+
+
 # ---- from the reference itself ------------------------------------------------------------------
 
 
@@ -205,7 +301,7 @@ def test_variations_are_asked_for_until_they_explain_the_difference() -> None:
 
 
 def test_no_spread_makes_a_tenth_of_the_largest_agree() -> None:
-    limit = MAX_SPREAD * OFF.largest
+    limit = MAX_SHARE * OFF.largest
     asked = Asked(FLOATS, [0.9 * limit])
     off = replace(OFF, max_abs_error=1.01 * limit)
     said = judge(rules(FLOATS), [off], "LiteRT", asked.spread)
@@ -214,7 +310,7 @@ def test_no_spread_makes_a_tenth_of_the_largest_agree() -> None:
 
 
 def test_a_reference_that_is_a_tenth_from_itself_says_nothing() -> None:
-    asked = Asked(FLOATS, [1.1 * MAX_SPREAD * OFF.largest])
+    asked = Asked(FLOATS, [1.1 * MAX_SHARE * OFF.largest])
     off = replace(OFF, max_abs_error=50.0)
     said = judge(rules(FLOATS), [off], "ONNX Runtime", asked.spread)
     assert said.problems == []

@@ -389,11 +389,11 @@ def test_more_steps_are_allowed_only_where_floats_are_rounded_on_the_way() -> No
     encoder = BenchmarkModel("transformer_encoder", DataType.QUANT8_SIGNED, 8, 0.25).runnable.model
     image = BenchmarkModel("small_classifier", DataType.QUANT8_SIGNED, 16, 0.5).runnable.model
     assert allowed_steps(image) == 1
-    assert allowed_steps(encoder) == 16
-    apart = quantized(16)
+    assert allowed_steps(encoder) == 11
+    apart = quantized(11)
     assert not disagreements([apart], 1, allowed_steps(encoder))
     assert len(disagreements([apart], 1, allowed_steps(image))) == 1
-    assert len(disagreements([quantized(17)], 1, allowed_steps(encoder))) == 1
+    assert len(disagreements([quantized(12)], 1, allowed_steps(encoder))) == 1
 
 
 def test_a_deep_network_may_add_up_more_float_errors() -> None:
