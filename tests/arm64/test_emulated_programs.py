@@ -16,7 +16,7 @@ from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target, run_cases
-from halyard.vm.machine import ARM64
+from halyard.vm.machine_type import ARM64
 from tests.conftest import Bundle
 
 

@@ -6,7 +6,7 @@ extension."""
 import pytest
 
 from halyard.devices.host import HostDevice
-from halyard.vm.machine import ARM64
+from halyard.vm.machine_type import ARM64
 from tests.random_models.special_values import (
     difference,
     instruction_sets,

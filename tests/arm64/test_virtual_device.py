@@ -10,7 +10,7 @@ from halyard.conformance.suite import judge
 from halyard.devices import Service, ServiceOptions, VirtualDevice, config_of
 from halyard.programs import native
 from halyard.runner.execution import Target
-from halyard.vm.machine import ARM64
+from halyard.vm.machine_type import ARM64
 from halyard.vm.virtual_machine import VmOptions
 from tests.conftest import Bundle
 from tests.device.test_golden_cases import NEWEST, nothing_left_behind

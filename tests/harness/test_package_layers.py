@@ -34,6 +34,14 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"__main__"}),
 )
 
+# Folders whose files may be named as one another's and as a file elsewhere: each has a view of its
+# own of the same thing. An operator's reading, graph, reference and network; a command's options,
+# record, page, plot and check.
+_VIEWS: tuple[frozenset[str], ...] = (
+    frozenset({"onnx", "onnx.reading", "tflite", "tflite.reading", "reference", "zoo"}),
+    frozenset({"cli", "cli.bench", "cli.options", "doctor", "html", "plots", "records"}),
+)
+
 # Files that lie in no folder: each of the others lies in the folder of what it is about.
 _MOST_AT_THE_ROOT = 12
 
@@ -110,6 +118,16 @@ def upward(units: Arrows, layers: tuple[frozenset[str], ...] = LAYERS) -> list[s
     ]
 
 
+def called_alike(names: Iterable[str]) -> list[list[str]]:
+    """The modules of each name that several have, without those that are views of one thing."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        folder, _, own = name.removeprefix(f"{_NAME}.").rpartition(".")
+        if not any(folder in views for views in _VIEWS):
+            found.setdefault(own, []).append(name)
+    return [alike for alike in found.values() if len(alike) > 1]
+
+
 def package() -> dict[str, str]:
     """The sources by the modules' names, but for the messages, which are generated."""
     found = {}
@@ -147,6 +165,11 @@ def test_every_file_and_folder_has_its_layer(arrows: Arrows) -> None:
 
 def test_few_files_lie_at_the_root() -> None:
     assert len(list(_ROOT.glob("*.py"))) <= _MOST_AT_THE_ROOT
+
+
+def test_modules_of_different_things_have_different_names() -> None:
+    modules = [name for name in package() if not (_ROOT.parent / name.replace(".", "/")).is_dir()]
+    assert called_alike(modules) == []
 
 
 def test_the_reference_knows_nothing_that_could_be_wrong_alike(arrows: Arrows) -> None:
@@ -193,3 +216,9 @@ def test_finds_an_arrow_that_points_up() -> None:
     layers = (frozenset({"a"}), frozenset({"b"}))
     assert upward(by_unit({"halyard.a": frozenset({"halyard.b"})}), layers) == ["a imports b"]
     assert upward(by_unit({"halyard.b": frozenset({"halyard.a"})}), layers) == []
+
+
+def test_finds_modules_that_are_called_alike() -> None:
+    assert called_alike(["halyard.a.run", "halyard.cli.run", "halyard.html.run"]) == []
+    alike = ["halyard.a.run", "halyard.b.run"]
+    assert called_alike([*alike, "halyard.cli.run", "halyard.b.c"]) == [alike]

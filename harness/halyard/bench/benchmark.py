@@ -12,11 +12,11 @@ from pathlib import Path
 
 from halyard.bench import clients
 from halyard.bench.burners import Burners
-from halyard.bench.checks import compared, judge_placement, take_prepared
 from halyard.bench.clients import ManyClients
 from halyard.bench.cores import CoreTurns
 from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult, begun
 from halyard.bench.site import Site
+from halyard.bench.verification import compared, judge_placement, take_prepared
 from halyard.benchmark_model import BenchmarkModel, FileModel
 from halyard.comparison.reference import Reference, Repetitions, reference
 from halyard.devices import conditions

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from halyard.bench.bench_report import Report
 from halyard.bench.benchmark_models import models_of
-from halyard.bench.checks import judge_placement, take_prepared
 from halyard.bench.pair import Pair, Side, Spec, Turns
 from halyard.bench.site import Site
 from halyard.bench.table import print_pair
+from halyard.bench.verification import judge_placement, take_prepared
 from halyard.comparison.reference import Repetitions, reference
 from halyard.devices import Device, Wire, conditions, config_of, open_config
 from halyard.devices.conditions import Gate

@@ -25,7 +25,7 @@ from halyard.engines import peers
 from halyard.engines.peers import FoundPeer
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError, HalyardError
-from halyard.measurement.console import print_sustained, show_parts
+from halyard.measurement.measurement_text import print_sustained, show_parts
 from halyard.model.partitioned import PartitionedModel
 from halyard.runner.execution import EXECUTION_MODES
 from halyard.terminal.console import Terminal

@@ -17,15 +17,15 @@ from halyard.cli.options.model import ModelChoice, model_options
 from halyard.cli.options.reference import print_not_compared, reference_option
 from halyard.cli.options.written import FILE, WrittenFiles, written_options
 from halyard.comparison import choice
+from halyard.comparison.agreement_statistics import Limits
 from halyard.comparison.comparison import Comparison, Inputs, Settings, compare_sides
-from halyard.comparison.console import print_comparison, verdict_of
+from halyard.comparison.comparison_text import print_comparison, verdict_of
 from halyard.comparison.difference import Difference
 from halyard.comparison.layers import Verdict
 from halyard.comparison.opening import Sides
 from halyard.comparison.records import record
-from halyard.comparison.statistics import Limits
 from halyard.errors import ConfigError
-from halyard.measurement.console import show_parts
+from halyard.measurement.measurement_text import show_parts
 from halyard.model.partitioned import PartitionedModel
 from halyard.output_file import check_writable
 from halyard.plots.layer_errors import LayerError, layer_errors

@@ -26,7 +26,7 @@ from halyard.cli.options.driver import (
 from halyard.cli.options.filled import filled
 from halyard.cli.options.written import WrittenFiles, junit_option, written_options
 from halyard.cli.reporting import conclude, ended_by, write_reports
-from halyard.conformance.console import print_report
+from halyard.conformance.conformance_text import print_report
 from halyard.conformance.driver import Driver
 from halyard.conformance.expectations import Expectations
 from halyard.conformance.history import History

@@ -21,8 +21,8 @@ from halyard.devices import Device, Service, ServiceOptions, VirtualDevice, chec
 from halyard.engines import litert
 from halyard.engines.halyard import HalyardDevice
 from halyard.errors import ConfigError
-from halyard.measurement.console import agreement, placement, times
 from halyard.measurement.measurement import Measurement, measure
+from halyard.measurement.measurement_text import agreement, placement, times
 from halyard.model import DataType
 from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb

@@ -12,7 +12,7 @@ from halyard.devices.link_errors import LinkBroken
 from halyard.programs import native
 from halyard.records.listing import Devices, NamedDevice
 from halyard.terminal.console import Terminal
-from halyard.vm.machine import MACHINES
+from halyard.vm.machine_type import MACHINES
 from halyard.vm.virtual_machine import Resident
 
 

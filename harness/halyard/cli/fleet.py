@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from halyard.cases.case import Case
 from halyard.cli.options.written import WrittenFiles
 from halyard.cli.reporting import Opening, conclude, ended_by, write_reports
-from halyard.conformance.console import print_differences, print_report, print_schedule
+from halyard.conformance.conformance_text import print_differences, print_report, print_schedule
 from halyard.conformance.device_worker import DeviceWorker, Post, Worker
 from halyard.conformance.fleet import Fleet, Mode, Share, differences
 from halyard.conformance.history import History

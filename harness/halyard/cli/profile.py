@@ -27,7 +27,7 @@ from halyard.devices import ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig
 from halyard.engines.placement import refusals
 from halyard.errors import ConfigError
-from halyard.measurement.console import show_parts
+from halyard.measurement.measurement_text import show_parts
 from halyard.output_file import check_writable
 from halyard.profiling import flame
 from halyard.profiling.capture import MOST_EXECUTIONS, Capture, Profiled, capture

@@ -38,8 +38,8 @@ from halyard.devices import Device, ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig, check_instance
 from halyard.engines.output_files import write_inputs, write_outputs
 from halyard.errors import ConfigError
-from halyard.measurement.console import show_parts
 from halyard.measurement.measurement import Measurement
+from halyard.measurement.measurement_text import show_parts
 from halyard.measurement.run_series import Series, Targets
 from halyard.measurement.timing_options import TimingOptions
 from halyard.model.partitioned import PartitionedModel

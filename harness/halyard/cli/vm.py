@@ -20,7 +20,7 @@ from halyard.records.listing import VirtualDeviceState
 from halyard.terminal.console import Terminal
 from halyard.vm import initramfs
 from halyard.vm.accelerator import Accel, Kvm
-from halyard.vm.machine import MACHINES, X86_64, Machine
+from halyard.vm.machine_type import MACHINES, X86_64, Machine
 from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
 
 

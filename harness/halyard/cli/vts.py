@@ -33,12 +33,12 @@ from halyard.terminal.console import Terminal
 from halyard.terminal.progress import Progress
 from halyard.transport import hal_version
 from halyard.transport.hal_version import NEWEST
+from halyard.vts.check_outcome import Outcome, Status
+from halyard.vts.check_plan import Unit, make_plan, official
+from halyard.vts.check_reports import Report, print_report, write_json, write_junit
+from halyard.vts.check_run import jobs_on, newest_version, run_checks
+from halyard.vts.check_selection import Wanted
 from halyard.vts.checks import all_checks
-from halyard.vts.outcome import Outcome, Status
-from halyard.vts.plan import Unit, make_plan, official
-from halyard.vts.reports import Report, print_report, write_json, write_junit
-from halyard.vts.run import jobs_on, newest_version, run_checks
-from halyard.vts.selection import Wanted
 
 _wanted_options = filled(
     "wanted",

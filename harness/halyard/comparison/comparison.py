@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from halyard.comparison.agreement_statistics import Limits, TopK, top_k, worst
 from halyard.comparison.difference import Difference, compare_all
 from halyard.comparison.judging import Judgement, Rules, judge
 from halyard.comparison.layers import Layers, compare_layers
 from halyard.comparison.part_layers import compare_parts
 from halyard.comparison.side import Answer, Side
-from halyard.comparison.statistics import Limits, TopK, top_k, worst
 from halyard.engines.workload import Workload
 from halyard.model import Array, RunnableModel
 from halyard.model.partitioned import PartitionedModel

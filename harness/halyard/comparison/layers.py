@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from halyard.comparison.agreement_statistics import worst
 from halyard.comparison.difference import MAX_STEPS, Difference, allowed_error, compare
 from halyard.comparison.side import Answer, Side, Tensors, by_halves
-from halyard.comparison.statistics import worst
 from halyard.engines.workload import Workload
 from halyard.model import Array, RunnableModel, byte_size, label, tensor_infos
 from halyard.model.cut import cut

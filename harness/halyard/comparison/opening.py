@@ -10,9 +10,9 @@ from typing import Self
 
 from halyard.benchmark_model import AnyModel, FileModel
 from halyard.comparison.choice import SideChoice
-from halyard.comparison.original import OriginalSide
-from halyard.comparison.pytorch import TorchSide
+from halyard.comparison.original_side import OriginalSide
 from halyard.comparison.side import HalyardSide, LibrarySide, Side
+from halyard.comparison.torch_side import TorchSide
 from halyard.devices import Device, Service, ServiceOptions, Wire, open_config
 from halyard.engines import litert
 from halyard.engines.engine import Library

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 
 from halyard.benchmark_model import AnyModel
+from halyard.comparison.agreement_statistics import TopK
 from halyard.comparison.comparison import Compared, Comparison, Ran
 from halyard.comparison.difference import Difference
 from halyard.comparison.layers import Layer
-from halyard.comparison.statistics import TopK
 from halyard.records import compare, error
 
 

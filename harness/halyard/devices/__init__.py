@@ -19,7 +19,7 @@ from halyard.devices.host import HostDevice
 from halyard.devices.link_errors import LinkBroken
 from halyard.devices.virtual import VirtualDevice
 from halyard.errors import ConfigError
-from halyard.vm.machine import MACHINES
+from halyard.vm.machine_type import MACHINES
 from halyard.vm.virtual_machine import StageListener, VmOptions
 
 __all__ = [

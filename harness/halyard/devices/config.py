@@ -35,7 +35,7 @@ from msgspec import inspect
 from halyard.devices.device import ServiceOptions
 from halyard.errors import ConfigError
 from halyard.vm.accelerator import Accel
-from halyard.vm.machine import MACHINES, X86_64, Machine, MachineName
+from halyard.vm.machine_type import MACHINES, X86_64, Machine, MachineName
 
 Kind = Literal["host", "virtual", "adb"]
 Transport = Literal["usb", "tcp"]

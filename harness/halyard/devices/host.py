@@ -26,7 +26,7 @@ from halyard.devices.device import (
 from halyard.devices.shell import parse_properties, parse_temperature
 from halyard.errors import CommandTimeout, DeviceError, ProgramMissing, ServiceError, TooMuchSent
 from halyard.programs import native
-from halyard.vm.machine import Machine
+from halyard.vm.machine_type import Machine
 
 
 class HostDevice:

@@ -15,13 +15,13 @@ from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError
 from halyard.measurement import sustained, tflite_lines
-from halyard.measurement.console import (
+from halyard.measurement.measurement import Measurement, measure
+from halyard.measurement.measurement_text import (
     print_conditions,
     print_measurement,
     print_operations,
     print_sustained,
 )
-from halyard.measurement.measurement import Measurement, measure
 from halyard.measurement.shape_runs import measure_shapes
 from halyard.measurement.timing_options import TimingOptions
 from halyard.programs.driver_options import DriverOptions

@@ -8,9 +8,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from halyard.specs.declared_operands import Operand, Output
 from halyard.specs.model import Model, SubgraphReference
 from halyard.specs.operand_type import OperandType
-from halyard.specs.operands import Operand, Output
 from halyard.specs.session import SpecError
 
 

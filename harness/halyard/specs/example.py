@@ -15,8 +15,8 @@ from halyard.specs.converters import (
     RelaxedModeConverter,
     variation,
 )
+from halyard.specs.declared_operands import IgnoredOutput, Input, Operand
 from halyard.specs.model import Model
-from halyard.specs.operands import IgnoredOutput, Input, Operand
 from halyard.specs.session import SpecError, current
 
 Feed = tuple[Mapping[object, object], Mapping[object, object]]

@@ -18,7 +18,7 @@ from types import CodeType
 from halyard.cases.case import Case
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
-from halyard.specs import converters, expansion, operands
+from halyard.specs import converters, declared_operands, expansion
 from halyard.specs.example import Example
 from halyard.specs.model import Model, SubgraphReference
 from halyard.specs.operand_type import SymmPerChannelQuantParams
@@ -37,18 +37,18 @@ _LANGUAGE: dict[str, object] = {
             Model,
             Example,
             SymmPerChannelQuantParams,
-            operands.Operand,
-            operands.Input,
-            operands.Output,
-            operands.IgnoredOutput,
-            operands.Internal,
-            operands.Parameter,
-            operands.Int32Scalar,
-            operands.Float16Scalar,
-            operands.Float32Scalar,
-            operands.BoolScalar,
-            operands.Int32Vector,
-            operands.Float32Vector,
+            declared_operands.Operand,
+            declared_operands.Input,
+            declared_operands.Output,
+            declared_operands.IgnoredOutput,
+            declared_operands.Internal,
+            declared_operands.Parameter,
+            declared_operands.Int32Scalar,
+            declared_operands.Float16Scalar,
+            declared_operands.Float32Scalar,
+            declared_operands.BoolScalar,
+            declared_operands.Int32Vector,
+            declared_operands.Float32Vector,
             SubgraphReference,
             converters.DataTypeConverter,
             converters.RelaxedModeConverter,

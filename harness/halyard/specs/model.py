@@ -9,7 +9,7 @@ from typing import Self
 
 from halyard.cases.assembly import ValuedOperand, ValuedSubgraph
 from halyard.proto import halyard_pb2 as pb
-from halyard.specs.operands import (
+from halyard.specs.declared_operands import (
     BoolScalar,
     Float32Scalar,
     Float32Vector,

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from halyard.errors import VmError
-from halyard.vm.machine import Machine
+from halyard.vm.machine_type import Machine
 
 _DEVICE = Path("/dev/kvm")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

@@ -15,7 +15,7 @@ from halyard.vm.cpio import Archive
 from halyard.vm.debian import Packages
 from halyard.vm.elf import closure
 from halyard.vm.kernel import Kernel
-from halyard.vm.machine import Machine
+from halyard.vm.machine_type import Machine
 
 BUSYBOX = Path("/bin/busybox")
 

@@ -25,7 +25,7 @@ from elftools.elf.elffile import ELFFile
 
 from halyard.errors import VmError
 from halyard.vm.debian import Packages
-from halyard.vm.machine import Machine
+from halyard.vm.machine_type import Machine
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from halyard.errors import ProgramMissing, VmError
-from halyard.vm.machine import Machine
+from halyard.vm.machine_type import Machine
 
 _MONITOR_TIMEOUT = 20.0
 

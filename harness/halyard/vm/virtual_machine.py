@@ -15,7 +15,7 @@ from halyard import paths
 from halyard.errors import ConfigError, HalyardError, VmError
 from halyard.vm import initramfs, kernel, qemu, sanitizers
 from halyard.vm.accelerator import Accel, Kvm
-from halyard.vm.machine import MACHINES, X86_64, Machine
+from halyard.vm.machine_type import MACHINES, X86_64, Machine
 
 _LOG = logging.getLogger(__name__)
 

@@ -16,11 +16,11 @@ from halyard.devices import VirtualDevice, Wire, config_of
 from halyard.errors import HalyardError
 from halyard.proto import halyard_pb2 as pb
 from halyard.transport import hal_version
+from halyard.vts.check_outcome import Outcome, Status
+from halyard.vts.check_plan import Unit, make_plan, official
+from halyard.vts.check_run import jobs_on, run_checks
+from halyard.vts.check_selection import Wanted
 from halyard.vts.checks import Check, all_checks
-from halyard.vts.outcome import Outcome, Status
-from halyard.vts.plan import Unit, make_plan, official
-from halyard.vts.run import jobs_on, run_checks
-from halyard.vts.selection import Wanted
 
 # Of each kind, through each version.
 CASES = 1

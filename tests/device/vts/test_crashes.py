@@ -11,11 +11,11 @@ from halyard.conformance.driver import Driver
 from halyard.conformance.run import RunSettings
 from halyard.devices import VirtualDevice, config_of
 from halyard.proto import halyard_pb2 as pb
+from halyard.vts.check_outcome import Status
+from halyard.vts.check_plan import make_plan
+from halyard.vts.check_run import run_checks
+from halyard.vts.check_selection import Wanted
 from halyard.vts.checks import all_checks
-from halyard.vts.outcome import Status
-from halyard.vts.plan import make_plan
-from halyard.vts.run import run_checks
-from halyard.vts.selection import Wanted
 from tests.device.test_conformance import wait_for_a_client
 from tests.harness.cli.test_conformance import endless
 

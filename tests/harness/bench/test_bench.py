@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
 
-from halyard.bench import checks
+from halyard.bench import verification
 from halyard.bench.benchmark import Benchmark
 from halyard.bench.cores import CoreTurns
 from halyard.bench.results import ModelResult
@@ -134,7 +134,7 @@ def test_what_disagrees_is_told_with_the_name_of_the_reference() -> None:
         infos = work.model.outputs
         word = Reference("ONNX Runtime", [np.zeros(info.shape, info.dtype) for info in infos])
         ones = [np.ones(info.shape, info.dtype) for info in infos]
-        differences, judgement = checks.compared(work, word, ones)
+        differences, judgement = verification.compared(work, word, ones)
     assert differences is not None
     assert len(judgement.problems) == len(infos)
     prefix = "disagrees with ONNX Runtime by more"

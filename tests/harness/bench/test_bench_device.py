@@ -28,7 +28,7 @@ from halyard.engines.served import EngineDied, Executions, ServedByLines
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError
 from halyard.measurement import sustained
-from halyard.measurement.console import print_sustained
+from halyard.measurement.measurement_text import print_sustained
 from halyard.model import DataType
 from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from halyard.comparison.statistics import top_k
+from halyard.comparison.agreement_statistics import top_k
 from halyard.model import TensorInfo
 
 SCORES = TensorInfo("scores", np.dtype(np.float32), (2, 4))

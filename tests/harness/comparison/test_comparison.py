@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from halyard import onnx, tflite
 from halyard.benchmark_model import BenchmarkModel
 from halyard.cli.program import cli
+from halyard.comparison.agreement_statistics import Limits
 from halyard.comparison.choice import choose
 from halyard.comparison.comparison import Inputs, Settings, compare_sides
 from halyard.comparison.layers import Verdict, compare_layers, intermediates
 from halyard.comparison.opening import Sides
-from halyard.comparison.pytorch import TorchSide
 from halyard.comparison.side import Answer, Side
-from halyard.comparison.statistics import Limits
+from halyard.comparison.torch_side import TorchSide
 from halyard.engines.engine import EngineRefused
 from halyard.engines.workload import Workload
 from halyard.errors import ConfigError, DeviceError

@@ -10,7 +10,7 @@ from halyard.devices import config_of
 from halyard.devices.config import load, parse
 from halyard.errors import ConfigError
 from halyard.programs import native
-from halyard.vm.machine import ARM64, MACHINES, X86_64, MachineName
+from halyard.vm.machine_type import ARM64, MACHINES, X86_64, MachineName
 
 
 def test_the_files_that_come_along_are_valid() -> None:

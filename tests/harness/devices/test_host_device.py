@@ -16,7 +16,7 @@ from halyard.errors import (
     ServiceError,
 )
 from halyard.programs import native
-from halyard.vm.machine import ARM64, X86_64
+from halyard.vm.machine_type import ARM64, X86_64
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ from halyard.devices.config import DeviceConfig
 from halyard.devices.host import HostDevice
 from halyard.devices.link_errors import LinkBroken, LinkOverflow
 from halyard.errors import DeviceUnreachable, HalyardError, TooMuchSent
-from halyard.measurement.console import print_measurement
 from halyard.measurement.measurement import Measurement
+from halyard.measurement.measurement_text import print_measurement
 from halyard.model import DataType
 from halyard.programs.case_status import failures, stage_name, status_name
 from halyard.proto import halyard_pb2 as pb

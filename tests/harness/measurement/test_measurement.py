@@ -17,7 +17,8 @@ from halyard.comparison.difference import Difference, allowed_steps
 from halyard.comparison.reference import MOST_RUNS, Reference, Repetitions, reference
 from halyard.engines import litert
 from halyard.engines.placement import absent, refusals, shares, strangers
-from halyard.measurement.console import (
+from halyard.measurement.measurement import Measurement
+from halyard.measurement.measurement_text import (
     agreement,
     memory,
     placement,
@@ -25,7 +26,6 @@ from halyard.measurement.console import (
     print_operations,
     times,
 )
-from halyard.measurement.measurement import Measurement
 from halyard.model import DataType
 from halyard.programs.case_status import failures
 from halyard.proto import halyard_pb2 as pb

@@ -12,7 +12,7 @@ from halyard.errors import VmError
 from halyard.vm import accelerator, initramfs, kernel, virtual_machine
 from halyard.vm.accelerator import Accel, Kvm
 from halyard.vm.kernel import Kernel
-from halyard.vm.machine import ARM64, MACHINES, X86_64, Machine
+from halyard.vm.machine_type import ARM64, MACHINES, X86_64, Machine
 from halyard.vm.virtual_machine import VirtualMachine, VmOptions, booted
 from tests.harness.vm.test_qemu import ANSWERING
 

@@ -11,7 +11,7 @@ import pytest
 
 from halyard.errors import VmError
 from halyard.vm.elf import closure, needs
-from halyard.vm.machine import X86_64
+from halyard.vm.machine_type import X86_64
 
 if os.uname().machine != "x86_64":
     pytest.skip("the programs of this machine are not for x86-64", allow_module_level=True)

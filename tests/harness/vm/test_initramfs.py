@@ -13,7 +13,7 @@ from halyard.programs import native
 from halyard.vm import initramfs
 from halyard.vm.cpio import entries
 from halyard.vm.kernel import Kernel, Module
-from halyard.vm.machine import X86_64
+from halyard.vm.machine_type import X86_64
 
 KERNEL = Kernel(
     release="6.1",

@@ -13,7 +13,7 @@ import pytest
 
 from halyard.errors import VmError
 from halyard.vm import kernel
-from halyard.vm.machine import ARM64, X86_64
+from halyard.vm.machine_type import ARM64, X86_64
 from tests.harness.elf_object import kernel_module
 
 ELF = b"\x7fELF" + bytes(2000)

@@ -11,7 +11,7 @@ import pytest
 
 from halyard.errors import ProgramMissing, VmError
 from halyard.vm import qemu
-from halyard.vm.machine import ARM64, X86_64, Machine
+from halyard.vm.machine_type import ARM64, X86_64, Machine
 
 
 def options(folder: Path, machine: Machine = X86_64) -> qemu.QemuOptions:

@@ -16,7 +16,7 @@ from halyard.devices import VirtualDevice, config_of, open_config, vm_options
 from halyard.devices.config import parse
 from halyard.errors import ConfigError
 from halyard.vm import qemu, virtual_machine
-from halyard.vm.machine import ARM64, X86_64
+from halyard.vm.machine_type import ARM64, X86_64
 from halyard.vm.virtual_machine import Resident, VirtualMachine, VmOptions
 
 

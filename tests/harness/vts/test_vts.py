@@ -25,12 +25,12 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.terminal.console import Terminal
 from halyard.terminal.progress import Progress, time_left_text
 from halyard.transport import hal_version
-from halyard.vts import run as vts_run
+from halyard.vts import check_run
+from halyard.vts.check_outcome import Outcome, Status, decided
+from halyard.vts.check_plan import DEVICE, Unit, make_plan, official
+from halyard.vts.check_run import jobs_on, newest_version, run_checks
+from halyard.vts.check_selection import Wanted, gtest_filter
 from halyard.vts.checks import Check, all_checks
-from halyard.vts.outcome import Outcome, Status, decided
-from halyard.vts.plan import DEVICE, Unit, make_plan, official
-from halyard.vts.run import jobs_on, newest_version, run_checks
-from halyard.vts.selection import Wanted, gtest_filter
 from tests.harness.cases.test_golden_cases import addition
 from tests.harness.cases.test_golden_suite import WRONG, write
 from tests.harness.cli.test_conformance import endless, quantized_addition
@@ -439,7 +439,7 @@ def test_tests_behind_a_crash_are_made_afterwards(
                     break
             yield each, result
 
-    monkeypatch.setattr(vts_run, "run", fake)
+    monkeypatch.setattr(check_run, "run", fake)
     unit = unit_of(case_of(tmp_path), "ASYNC", "SYNC", "BURST", "REUSABLE")
     driver: Any = None
     found = list(run_checks(driver, [unit], SETTINGS))
@@ -473,7 +473,7 @@ def test_of_several_at_a_time_those_that_a_crash_caught_are_made_again_alone(
                     break
             yield each, result
 
-    monkeypatch.setattr(vts_run, "run", fake)
+    monkeypatch.setattr(check_run, "run", fake)
     case = case_of(tmp_path)
     units = [unit_of(case, "ASYNC", "SYNC"), Unit(DEVICE, V1_3, (check("BURST"), check("NONE")))]
     driver: Any = None

@@ -29,7 +29,7 @@ from halyard.cli.options.timing import timing_options
 from halyard.cli.options.written import WrittenFiles, csv_option, written_options
 from halyard.devices import conditions, config_of
 from halyard.devices.config import DeviceConfig
-from halyard.measurement.console import print_conditions
+from halyard.measurement.measurement_text import print_conditions
 from halyard.measurement.timing_options import TimingOptions
 from halyard.model import DataType
 from halyard.runner.execution import EXECUTION_MODES

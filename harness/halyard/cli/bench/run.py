@@ -44,7 +44,7 @@ from halyard.devices.config import DeviceConfig
 from halyard.engines import peers
 from halyard.engines.peers import FoundPeer
 from halyard.errors import ConfigError
-from halyard.measurement.console import print_conditions
+from halyard.measurement.measurement_text import print_conditions
 from halyard.measurement.timing_options import TimingOptions
 from halyard.model import DataType
 from halyard.terminal.console import Terminal

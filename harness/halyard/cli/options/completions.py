@@ -17,7 +17,7 @@ from halyard.devices.adb_link import usb_serials
 from halyard.devices.link_errors import LinkBroken
 from halyard.errors import HalyardError
 from halyard.programs import backends
-from halyard.vm.machine import MACHINES, X86_64
+from halyard.vm.machine_type import MACHINES, X86_64
 from halyard.vm.virtual_machine import Resident
 
 Items = list[CompletionItem[str]]

@@ -22,13 +22,13 @@ from halyard.onnx.graph import packed
 from halyard.onnx.reading.cutting import FORMAT, given_part, host_part, whole_part
 from halyard.onnx.reading.dynamic_quantization import with_real_numbers
 from halyard.onnx.reading.file import model_of
-from halyard.onnx.reading.inference import is_ranked
 from halyard.onnx.reading.input_ranges import ranges_of
 from halyard.onnx.reading.mapper import Mapper
 from halyard.onnx.reading.network import MAX_VALUE_BYTES, Network, Node, network_of
 from halyard.onnx.reading.operators import OPERATORS
 from halyard.onnx.reading.quantities import quantization_of
 from halyard.onnx.reading.quantized_lstm import with_real_lstms
+from halyard.onnx.reading.shape_inference import is_ranked
 from halyard.onnx.reading.signatures import refusals
 from halyard.onnx.reading.stages import Between, stages_of
 

@@ -9,8 +9,8 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from halyard.model import HostPart
 from halyard.onnx.graph import packed
-from halyard.onnx.reading.inference import without_shape
 from halyard.onnx.reading.network import Network, Node
+from halyard.onnx.reading.shape_inference import without_shape
 
 FORMAT = "ONNX"
 

@@ -27,9 +27,9 @@ from halyard.model.shapes import UNSAID, Shapes
 from halyard.onnx.reading.branches import Branch, branch_of
 from halyard.onnx.reading.declared import close_inputs
 from halyard.onnx.reading.folding import FOLDABLE, evaluated
-from halyard.onnx.reading.inference import inferred, merged, without_shape
 from halyard.onnx.reading.naming import names_of, read_by
 from halyard.onnx.reading.runtime_types import told_by_runtime
+from halyard.onnx.reading.shape_inference import inferred, merged, without_shape
 
 # Of a value: a file of a few bytes may ask for anything.
 MAX_VALUE_BYTES = 2**30

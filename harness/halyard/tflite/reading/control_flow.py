@@ -12,7 +12,7 @@ from halyard.model import ModelBuilder
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Mapper
-from halyard.tflite.reading.options import options
+from halyard.tflite.reading.operator_options import options
 
 # Each time that a graph is used it is copied, with those inside.
 _MOST_SUBGRAPHS = 256

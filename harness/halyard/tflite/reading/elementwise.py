@@ -17,7 +17,7 @@ from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator, Tensor
 from halyard.tflite.reading.mapper import Handler, Mapper
-from halyard.tflite.reading.options import LIMITS, fused, options
+from halyard.tflite.reading.operator_options import LIMITS, fused, options
 from halyard.tflite.reading.real_numbers import (
     emit_real,
     has_8_bits,

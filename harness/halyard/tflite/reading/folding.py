@@ -14,7 +14,7 @@ from halyard.model import Array
 from halyard.tflite.reading import shaping
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import NO_OPERATION, Handler, Mapper
-from halyard.tflite.reading.options import LIMITS, fused, options
+from halyard.tflite.reading.operator_options import LIMITS, fused, options
 
 # Shapes are short: what is longer is computed where the rest is.
 _MOST_ELEMENTS = 64

@@ -18,7 +18,7 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.graph import OMITTED
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Mapper
-from halyard.tflite.reading.options import fused, options
+from halyard.tflite.reading.operator_options import fused, options
 from halyard.tflite.reading.weights import refuse_hybrid
 
 # The places of an LSTM's inputs, which are the same in both.

@@ -15,7 +15,7 @@ from halyard.model.budget import excerpt
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Handler, Mapper
-from halyard.tflite.reading.options import fused, options
+from halyard.tflite.reading.operator_options import fused, options
 
 
 def axis_of(axis: int, rank: int) -> int:

@@ -14,7 +14,7 @@ from halyard.errors import NotExpressible
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Mapper
-from halyard.tflite.reading.options import options
+from halyard.tflite.reading.operator_options import options
 from halyard.tflite.reading.shaping import axis_of
 
 

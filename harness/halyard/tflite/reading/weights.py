@@ -15,7 +15,7 @@ from halyard.model.arguments import Activation
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Mapper
-from halyard.tflite.reading.options import fused, options, padding
+from halyard.tflite.reading.operator_options import fused, options, padding
 
 _MOST_STRIDE = 2**15
 

@@ -12,7 +12,7 @@ from halyard.model.budget import excerpt
 from halyard.proto import halyard_pb2 as pb
 from halyard.tflite.reading.file import Operator
 from halyard.tflite.reading.mapper import Handler, Mapper
-from halyard.tflite.reading.options import fused, options, padding
+from halyard.tflite.reading.operator_options import fused, options, padding
 
 
 def pool(operation: int) -> Handler:

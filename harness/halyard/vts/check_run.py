@@ -11,8 +11,8 @@ from halyard.conformance.run import SECONDS_PER_CASE, RunSettings, run
 from halyard.devices.config import DeviceConfig
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import run_cases
-from halyard.vts.outcome import Outcome, decided
-from halyard.vts.plan import Unit
+from halyard.vts.check_outcome import Outcome, decided
+from halyard.vts.check_plan import Unit
 
 # At a time on the virtual device, whose processors wait for one another's answers otherwise. A
 # phone's are left to the check that is made.

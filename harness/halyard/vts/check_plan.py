@@ -12,8 +12,8 @@ from halyard.conformance.plan import Planned
 from halyard.conformance.suite import lowest_versions
 from halyard.proto import halyard_pb2 as pb
 from halyard.transport import hal_version
+from halyard.vts.check_selection import Wanted
 from halyard.vts.checks import Check
-from halyard.vts.selection import Wanted
 
 # The case of the checks that need none.
 DEVICE = Case(

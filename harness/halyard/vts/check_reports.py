@@ -14,7 +14,7 @@ from halyard.conformance.junit import Kind, Row
 from halyard.records import vts
 from halyard.terminal.console import Terminal
 from halyard.terminal.progress import counts_text, failure_line, short
-from halyard.vts.outcome import Outcome, Status
+from halyard.vts.check_outcome import Outcome, Status
 
 
 @dataclass(frozen=True)

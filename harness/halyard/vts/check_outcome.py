@@ -14,8 +14,8 @@ from halyard.programs.case_status import stage_name, status_name
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import vts
 from halyard.transport import hal_version
+from halyard.vts.check_plan import Unit
 from halyard.vts.checks import Check
-from halyard.vts.plan import Unit
 
 
 class Status(StrEnum):
