@@ -15,6 +15,7 @@ from typing import Self
 from halyard.devices import WORK_FOLDER, Service, VirtualDevice
 from tests.device.footprint import Footprint, await_rest
 from tests.device.programs import put_test_program
+from tests.waiting import awaited, comes_true
 
 _POLL = 0.5
 # Seconds that an attack has to get under way before the honest client starts.
@@ -101,9 +102,7 @@ class Attacker:
         """
         with self.start(*words, "--seconds", seconds + 4 * self._patience) as running:
             time.sleep(_LEAD)
-            patience = time.monotonic() + 4 * self._patience
-            while once not in running.said() and time.monotonic() < patience:
-                time.sleep(0.5)
+            comes_true(lambda: once in running.said(), seconds=4 * self._patience, every=_POLL)
             fight = self._judge("--seconds", seconds, "--against", calls)
             said = running.said()
         self._tell(f"the attack: {said.strip()}")
@@ -145,11 +144,13 @@ class Running:
 
     def await_saying(self, words: str, seconds: float = 180) -> str:
         """All that it has said once these words are in it; fails if they do not come."""
-        end = time.monotonic() + seconds
-        while words not in (said := self.said()):
-            assert time.monotonic() < end, f"the attack does not come to {words!r}: {said}"
-            time.sleep(_POLL)
-        return said
+        awaited(
+            lambda: words in self.said(),
+            lambda: f"the attack does not come to {words!r}: {self.said()}",
+            seconds=seconds,
+            every=_POLL,
+        )
+        return self.said()
 
     def kill(self) -> None:
         """All of its processes at once, by SIGKILL."""
@@ -172,18 +173,22 @@ def assert_served(fight: Fight, kinds: Sequence[str] = ()) -> None:
 def start_threads(device: VirtualDevice, service: Service) -> None:
     """Makes a service start the threads that it starts as it needs them: the kernel asks for binder
     threads, and schedulers for slots. They stay for good, each with its stack and what the
-    allocator keeps for it, so whoever looks for growth has them first.
+    allocator keeps for it, so a test that looks for growth has them first.
 
     The clients are gone afterwards; what ran for them ends by and by.
     """
     attacker = Attacker(device, service)
     for words in _PEAKS:
         with attacker.start(*words, "--seconds", int(2 * _LONGEST_PEAK)):
-            begin = grew = time.monotonic()
+            grew = time.monotonic()
             most = 0
-            while time.monotonic() < min(grew + _STEADY, begin + _LONGEST_PEAK):
-                time.sleep(_POLL)
+
+            def is_steady() -> bool:
+                nonlocal grew, most
                 threads = Footprint.of(device, service.pid).threads
                 if threads > most:
                     most, grew = threads, time.monotonic()
+                return time.monotonic() >= grew + _STEADY
+
+            comes_true(is_steady, seconds=_LONGEST_PEAK, every=_POLL)
         await_rest(device, service.pid)

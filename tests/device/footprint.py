@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Self
 
 from halyard.devices import Device, Service
+from tests.waiting import awaited
 
 _SETTLE = 15.0
 _POLL = 0.5
@@ -101,14 +102,25 @@ def await_footprint(
     device: Device, pid: int, before: Footprint, slack: Mapping[str, int]
 ) -> Footprint:
     """The footprint once it is no larger than before; fails if that does not come."""
-    end = time.monotonic() + _SETTLE
-    while True:
+    now = Footprint.of(device, pid)
+
+    def is_no_larger() -> bool:
+        nonlocal now
         now = Footprint.of(device, pid)
-        left = now.more_than(before, slack)
-        if not left:
-            return now
-        assert time.monotonic() < end, left
-        time.sleep(_POLL)
+        return not now.more_than(before, slack)
+
+    awaited(is_no_larger, lambda: str(now.more_than(before, slack)), seconds=_SETTLE, every=_POLL)
+    return now
+
+
+def await_computing(device: Device, pid: int, ticks: int) -> None:
+    """Until the process has used so much processor time more, in hundredths of a second."""
+    before = Footprint.of(device, pid).ticks
+    awaited(
+        lambda: Footprint.of(device, pid).ticks >= before + ticks,
+        "it does not compute",
+        seconds=120,
+    )
 
 
 def await_rest(device: Device, pid: int) -> None:
@@ -126,8 +138,10 @@ def await_rest(device: Device, pid: int) -> None:
 
 def await_no_clients(service: Service) -> None:
     """Until the service counts nothing of anybody's: models, memory, and all that it lists."""
-    end = time.monotonic() + 30
-    while True:
+    held: dict[str, list[str]] = {}
+
+    def holds_nothing() -> bool:
+        nonlocal held
         report = service.report()
         assert "live_models" in report, report
         held = {
@@ -137,10 +151,9 @@ def await_no_clients(service: Service) -> None:
             or (name in ("memory", "memory_of_devices") and not values[0].startswith("0\t"))
             or (name == "client" and any(_holds(value) for value in values))
         }
-        if not held:
-            return
-        assert time.monotonic() < end, held
-        time.sleep(0.5)
+        return not held
+
+    awaited(holds_nothing, lambda: str(held), seconds=30, every=_POLL)
 
 
 def _holds(client: str) -> bool:

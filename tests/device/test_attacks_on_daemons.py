@@ -24,6 +24,7 @@ from tests.device.siege import (
     THOROUGH,
     Siege,
 )
+from tests.waiting import comes_true
 
 pytestmark = pytest.mark.slow
 
@@ -69,14 +70,15 @@ def connections(device: VirtualDevice, count: int) -> Iterator[list[socket.socke
 
 
 def test_silent_connections_do_not_lock_others_out_of_adbd(device: VirtualDevice) -> None:
+    def is_answered() -> bool:
+        with contextlib.suppress(HalyardError):
+            answers(device.machine.port)
+            return True
+        return False
+
+    # The daemon takes connections in the order in which they come: these are before the next one.
     with connections(device, 64):
-        time.sleep(1)
-        end = time.monotonic() + 30
-        answered = False
-        while not answered and time.monotonic() < end:
-            with contextlib.suppress(HalyardError):
-                answers(device.machine.port)
-                answered = True
+        answered = comes_true(is_answered, seconds=30)
         assert answered, "nobody else is let in"
 
 

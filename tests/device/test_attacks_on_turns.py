@@ -14,6 +14,7 @@ from halyard.devices import Service, ServiceOptions, VirtualDevice
 from tests.device.attacking import STRANGER, Attacker
 from tests.device.footprint import await_rest
 from tests.device.siege import ESSENTIALS, THOROUGH, Siege
+from tests.waiting import awaited
 
 pytestmark = pytest.mark.slow
 
@@ -159,10 +160,13 @@ def test_a_crowd_of_processes_leaves_accounts_and_descriptors_for_others(
 ) -> None:
     words = ("one-model", "--processes", processes, "--uid", STRANGER, "--uids", users)
     with siege.attacker.start(*words, "--seconds", 600) as running:
-        end = time.monotonic() + 300
-        while len(said := running.said().splitlines()) < processes:
-            assert time.monotonic() < end, f"{len(said)} of {processes} have got as far as that"
-            time.sleep(1)
+        awaited(
+            lambda: len(running.said().splitlines()) >= processes,
+            lambda: f"{len(running.said().splitlines())} of {processes} have got as far as that",
+            seconds=300,
+            every=1,
+        )
+        said = running.said().splitlines()
         held = said.count("one model held")
         print(f"{held} of {processes} processes hold a model")
         assert held <= min(64 * users, 512)

@@ -3,14 +3,16 @@
 
 import json
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from halyard.devices import VirtualDevice
+from halyard.programs.native import SERVICE
+from tests.device.footprint import await_computing
 from tests.device.test_commands import command, halyard, left_over
 from tests.harness.tflite_file import GraphFile
+from tests.waiting import awaited
 
 SMALL = ("bench", "--models", "small_classifier", "--size", "16", "--width", "0.35")
 ONE = (*SMALL, "--types", "float32", "--threads", "1")
@@ -111,11 +113,10 @@ def test_an_interrupted_benchmark_leaves_nothing_on_the_device(
         command(device, *words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         try:
-            until = time.monotonic() + 60
-            while not is_serving(device) and process.poll() is None and time.monotonic() < until:
-                time.sleep(0.1)
-            # By then it waits for a command of the load, which lasts ten seconds.
-            time.sleep(5)
+            awaited(lambda: is_serving(device) or process.poll() is not None, "no runner serves")
+            # It is under the load by then, whose commands last ten seconds each.
+            [pid] = device.shell(f"pidof {SERVICE}").check().stdout.split()
+            await_computing(device, int(pid), ticks=100)
             assert is_serving(device)
             assert runners(device) == 1
             process.terminate()

@@ -12,6 +12,7 @@ import pytest
 
 from halyard.devices import WORK_FOLDER, ServiceOptions, VirtualDevice
 from halyard.devices.adb_service import list_services, registered
+from tests.waiting import awaited, comes_true
 
 SMALL = ("run", "--model", "small_classifier", "--size", "16", "--width", "0.5", "--repeat", "1")
 DUMPS = "/data/dumps of a test"
@@ -44,12 +45,9 @@ def left_over(device: VirtualDevice) -> list[str]:
 
 def is_registered(device: VirtualDevice) -> bool:
     """Whether it still is after the moment in which the kernel tells of a death."""
-    end = time.monotonic() + 5
-    while found := registered(list_services(device), "halyard-default"):
-        if time.monotonic() > end:
-            break
-        time.sleep(0.1)
-    return bool(found)
+    return not comes_true(
+        lambda: not registered(list_services(device), "halyard-default"), seconds=5
+    )
 
 
 def test_a_run_leaves_nothing_but_the_log(device: VirtualDevice) -> None:
@@ -112,11 +110,11 @@ def start_long_run(device: VirtualDevice) -> "subprocess.Popen[str]":
         stderr=subprocess.STDOUT,
         text=True,
     )
-    deadline = time.monotonic() + 60
-    while not registered(list_services(device), "halyard-default"):
-        assert time.monotonic() < deadline, "the service of the run does not register"
-        assert run.poll() is None, run.communicate()[0]
-        time.sleep(0.2)
+    awaited(
+        lambda: registered(list_services(device), "halyard-default") or run.poll() is not None,
+        "the service of the run does not register",
+    )
+    assert run.poll() is None, run.communicate()[0]
     return run
 
 

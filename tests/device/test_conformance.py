@@ -3,7 +3,6 @@
 
 import gzip
 import json
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,9 +15,12 @@ from halyard.conformance.outcome import Status, outcome_of
 from halyard.conformance.plan import Planned
 from halyard.conformance.run import RunSettings, run
 from halyard.devices import VirtualDevice, config_of
+from halyard.programs.native import SERVICE
 from halyard.proto import halyard_pb2 as pb
+from tests.device.footprint import await_computing
 from tests.harness.cases.test_golden_cases import addition
 from tests.harness.cli.test_conformance import endless
+from tests.waiting import awaited
 
 
 @pytest.fixture
@@ -64,13 +66,13 @@ def statuses(
 
 
 def wait_for_a_client(device: VirtualDevice) -> int:
-    """Until a runner's child is there and has had the time to begin; the pid of the service."""
-    deadline = time.monotonic() + 60
-    while len(device.shell("pidof halyard-runner").stdout.split()) < 2:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    time.sleep(0.7)
-    [pid] = device.shell("pidof android.hardware.neuralnetworks@1.3-service-halyard").stdout.split()
+    """Until a runner's child is there and the service computes for it; the pid of the service."""
+    awaited(
+        lambda: len(device.shell("pidof halyard-runner").stdout.split()) >= 2,
+        "the runner has no child",
+    )
+    [pid] = device.shell(f"pidof {SERVICE}").stdout.split()
+    await_computing(device, int(pid), ticks=20)
     return int(pid)
 
 

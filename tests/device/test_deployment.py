@@ -20,6 +20,7 @@ from halyard.doctor.examination import checked
 from halyard.doctor.finding import Finding, Verdict
 from halyard.doctor.patient import Patient
 from halyard.programs import native
+from tests.waiting import awaited
 
 INSTANCE = "deployed"
 PROGRAM = f"{places.PROGRAM_FOLDER}/{native.AIDL_SERVICE}"
@@ -257,10 +258,7 @@ def test_doctor_names_a_manager_that_does_not_run(deployed: VirtualDevice) -> No
     start = f"mv /data/kept /system/bin/{name}"
     with planted(deployed, stop, start):
         assert "servicemanager does not run" in found(deployed, "managers")[0].seen
-    end = time.monotonic() + 60
-    while found(deployed, "managers"):
-        assert time.monotonic() < end, "init does not start it again"
-        time.sleep(0.2)
+    awaited(lambda: not found(deployed, "managers"), "init does not start it again")
     # The service has gone from its list: a new one registers.
     [process] = Patient(deployed, "vm", INSTANCE).own_processes
     deployed.shell(f"kill {process.pid}; while kill -0 {process.pid}; do sleep 0.05; done")

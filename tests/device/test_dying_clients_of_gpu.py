@@ -5,7 +5,6 @@ The GPU is the library of tests/fake_opencl, which the service loads as it would
 which is told by files beside it to have one wait hang.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from halyard.devices import Service, ServiceOptions, VirtualDevice
 from tests.device.attacking import Attacker, assert_served
 from tests.device.footprint import Footprint, await_footprint, await_no_clients, await_rest
 from tests.device.programs import put_test_program
+from tests.waiting import awaited
 
 _LIBRARY = "backends/fake_opencl/fake_opencl.so"
 _INSTANCE = "halyard-dying-gpu"
@@ -84,10 +84,7 @@ def service(device: VirtualDevice, gpu: FakeGpu) -> Iterator[Service]:
 
 
 def _await(what: Callable[[], bool], failure: Callable[[], str]) -> None:
-    end = time.monotonic() + _PATIENCE
-    while not what():
-        assert time.monotonic() < end, failure()
-        time.sleep(0.1)
+    awaited(what, failure, seconds=_PATIENCE)
 
 
 def _on_devices(service: Service) -> int:

@@ -9,7 +9,6 @@ tests/harness/conformance/test_conformance.py runs all cases and derived cases i
 
 import contextlib
 import random
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from halyard.devices import Service, ServiceOptions, VirtualDevice, Wire
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target
 from tests.conftest import Bundle
+from tests.waiting import awaited
 
 pytestmark = pytest.mark.newest_hal("1.3")  # a HIDL service has no later one
 
@@ -52,17 +52,18 @@ def nothing_left_behind(device: VirtualDevice, service: Service) -> Iterator[Non
     yield
     assert service.is_running(), service.log()
     # It hears of the last client's death by and by.
-    deadline = time.monotonic() + 15
-    while True:
+    now = before
+
+    def holds_no_more() -> bool:
+        nonlocal now
         now = Holdings.of(device, service)
-        if (
+        return (
             now.models == 0
             and now.descriptors <= before.descriptors
             and now.shared_memories <= before.shared_memories
-        ):
-            return
-        assert time.monotonic() < deadline, f"{before} has become {now}"
-        time.sleep(0.2)
+        )
+
+    awaited(holds_no_more, lambda: f"{before} has become {now}", seconds=15)
 
 
 @pytest.fixture(scope="module", autouse=True)

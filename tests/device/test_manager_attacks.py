@@ -11,6 +11,7 @@ from halyard.devices import Service, ServiceOptions, VirtualDevice
 from halyard.devices.adb_service import list_services, registered
 from halyard.errors import HalyardError
 from tests.device.attacking import STRANGER, Attacker, assert_served
+from tests.waiting import awaited
 
 pytestmark = pytest.mark.slow
 
@@ -52,13 +53,13 @@ def kill_manager(device: VirtualDevice) -> None:
 
 
 def await_true(holds: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    def now() -> bool:
+        # A manager that is started again does not answer yet.
         with contextlib.suppress(HalyardError):
-            if holds():
-                return
-        time.sleep(0.3)
-    pytest.fail(f"not within {seconds:g} s")
+            return holds()
+        return False
+
+    awaited(now, "it does not come true", seconds=seconds)
 
 
 # ---- names --------------------------------------------------------------------------------------

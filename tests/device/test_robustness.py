@@ -4,7 +4,6 @@
 import random
 import shlex
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from halyard.model import DataType
 from halyard.programs import native, protobuf_stream
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target
+from tests.device.footprint import await_computing
 from tests.device.programs import put_test_program
 
 BENCHMARK_MODEL = BenchmarkModel("mobilenet_v2", DataType.QUANT8, 32, 0.1)
@@ -90,16 +90,7 @@ def test_a_client_killed_in_the_middle_of_executing_leaves_it_serving(
 
 def wait_until_it_computes(device: VirtualDevice, service: Service) -> None:
     """Until the service has used processor time that it did not use by itself."""
-
-    def ticks() -> int:
-        fields = device.shell(f"cat /proc/{service.pid}/stat").check().stdout.rpartition(")")[2]
-        return sum(int(field) for field in fields.split()[11:13])
-
-    before = ticks()
-    deadline = time.monotonic() + 120
-    while ticks() < before + 50:
-        assert time.monotonic() < deadline, "the service does not compute"
-        time.sleep(0.1)
+    await_computing(device, service.pid, ticks=50)
 
 
 def test_bytes_thrown_at_adbd_leave_the_device_reachable(device: VirtualDevice) -> None:

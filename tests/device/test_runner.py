@@ -2,7 +2,6 @@
 """Cases that end badly on a service, and the cases behind them in the bundle."""
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,6 +12,7 @@ from halyard.devices import Service, VirtualDevice
 from halyard.model import DataType
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target, run_cases
+from tests.waiting import awaited
 
 ENDLESS = 100_000_000
 
@@ -43,13 +43,6 @@ def second(device: VirtualDevice) -> Iterator[VirtualDevice]:
         yield second
 
 
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def interrupted(
     second: VirtualDevice, service: Service, interrupt: Callable[[], None]
 ) -> list[pb.CaseResult]:
@@ -59,7 +52,7 @@ def interrupted(
     with ThreadPoolExecutor(1) as thread:
         results = thread.submit(run_cases, second, cases, options, Target.hidl(service.instance))
         try:
-            wait_until(lambda: service.report()["live_models"] != ["0"])
+            awaited(lambda: service.report()["live_models"] != ["0"], "the case does not begin")
         finally:
             interrupt()
         return results.result()

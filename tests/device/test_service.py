@@ -2,7 +2,6 @@
 """The service's life on a device with a kernel binder."""
 
 import contextlib
-import time
 
 import pytest
 
@@ -10,6 +9,7 @@ from halyard.devices import ServiceOptions, VirtualDevice
 from halyard.devices.adb_service import list_services, registered
 from halyard.errors import HalyardError, ServiceError
 from halyard.programs import native
+from tests.waiting import awaited
 
 PROGRAM = f"/vendor/bin/hw/{native.SERVICE}"
 
@@ -24,10 +24,8 @@ def test_it_registers_every_version_and_ends_with_0_on_sigterm(device: VirtualDe
 
 def test_it_registers_on_the_wires_that_the_manifest_has(device: VirtualDevice) -> None:
     with device.start_service(ServiceOptions(wires=[])) as service:
-        end = time.monotonic() + 30
-        while len(both := registered(list_services(device), "halyard-default")) < 5:
-            assert time.monotonic() < end, service.log()
-            time.sleep(0.2)
+        awaited(lambda: len(registered(list_services(device), "halyard-default")) >= 5, service.log)
+        both = registered(list_services(device), "halyard-default")
     assert both[-1] == "android.hardware.neuralnetworks.IDevice/halyard-default"
     with pytest.raises(ServiceError) as caught:
         device.start_service(ServiceOptions(wires=[], instance="halyard-undeclared"))
@@ -58,19 +56,19 @@ def test_a_service_that_ended_is_no_longer_listed(device: VirtualDevice) -> None
     assert not registered(list_services(device), "halyard-gone")
 
 
+def interfaces_of(device: VirtualDevice, instance: str) -> int:
+    """How many are registered; 0 also where the manager does not answer."""
+    with contextlib.suppress(HalyardError):
+        return len(registered(list_services(device), instance))
+    return 0
+
+
 def test_it_registers_again_when_hwservicemanager_comes_back(device: VirtualDevice) -> None:
     with device.start_service(ServiceOptions(instance="halyard-kept")) as service:
         for _ in range(3):
             # init starts another one.
             device.shell("kill -9 $(pidof hwservicemanager)").check()
-            deadline = time.monotonic() + 30
-            while time.monotonic() < deadline:
-                with contextlib.suppress(HalyardError):
-                    if len(registered(list_services(device), "halyard-kept")) == 4:
-                        break
-                time.sleep(0.2)
-            else:
-                pytest.fail(service.log())
+            awaited(lambda: interfaces_of(device, "halyard-kept") == 4, service.log)
         assert service.is_running()
 
 

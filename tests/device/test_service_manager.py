@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """servicemanager on the virtual device: names on /dev/binder, and attacks on them."""
 
-import time
-from collections.abc import Callable
-
 import pytest
 
 from halyard.devices import VirtualDevice
@@ -11,6 +8,7 @@ from halyard.devices.adb_service import list_services
 from tests.device.attacking import STRANGER, Attacker
 from tests.device.footprint import Footprint
 from tests.device.programs import put_test_program
+from tests.waiting import awaited
 
 THOROUGH = pytest.mark.thorough
 
@@ -29,32 +27,27 @@ def test_services_are_found_declared_and_gone_with_their_process(device: Virtual
     assert result.exit_code == 0
 
 
-def await_true(holds: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, f"not within {seconds:g} s"
-        time.sleep(0.3)
-
-
 @pytest.fixture(scope="module")
 def attacker(device: VirtualDevice) -> Attacker:
     """What it attacks is a name; no service of ours takes part."""
     return Attacker(device, NAME)
 
 
-def held_beside(attacker: Attacker, *words: str | int) -> tuple[str, str]:
+def held_beside(device: VirtualDevice, attacker: Attacker, *words: str | int) -> tuple[str, str]:
     """What an honest service says, which has the name while the attack goes on, and what that
     says."""
     with attacker.start("aidl-name-holder", "--seconds", 10) as holder:
-        time.sleep(1)
+        awaited(lambda: NAME in list_services(device), "the name is not registered")
         with attacker.start(*words, "--seconds", 6) as attack:
-            await_true(lambda: bool(holder.said()))
+            awaited(holder.said, "the holder goes on")
             return holder.said(), attack.said()
 
 
 @pytest.mark.parametrize("user", [SHELL, 0], ids=lambda user: f"user{user}")
-def test_a_name_stays_with_the_service_that_has_it(attacker: Attacker, user: int) -> None:
-    held, attack = held_beside(attacker, "aidl-name-thief", "--uid", user)
+def test_a_name_stays_with_the_service_that_has_it(
+    device: VirtualDevice, attacker: Attacker, user: int
+) -> None:
+    held, attack = held_beside(device, attacker, "aidl-name-thief", "--uid", user)
     assert "held the name" in held
     assert "took the name 0 of" in attack
 
@@ -87,10 +80,13 @@ def test_a_crowd_leaves_room_for_another_service(
 ) -> None:
     words = ("--processes", processes, "--clients", names, "--uid", user)
     with attacker.start("aidl-name-crowd", *words, "--seconds", 300) as crowd:
-        await_true(lambda: crowd.said().count("names") == processes, 240)
+        awaited(lambda: crowd.said().count("names") == processes, crowd.said, seconds=240)
         # Each of them listens for the name, and hears nothing of what it is told.
         assert "held the name" in attacker.run("aidl-name-holder", "--seconds", 3)
-    await_true(lambda: not any(name.startswith("crowd.") for name in list_services(device)))
+    awaited(
+        lambda: not any(name.startswith("crowd.") for name in list_services(device)),
+        "the names outlive their processes",
+    )
 
 
 def test_servicemanager_takes_no_descriptors(device: VirtualDevice, attacker: Attacker) -> None:
@@ -109,6 +105,6 @@ def test_a_service_keeps_its_name_when_the_thief_comes_with_the_next_manager(
     """Whoever comes first has it, of two that nothing tells apart; the name of neither is lost."""
     with attacker.start("aidl-name-thief", "--seconds", 60):
         device.shell("kill -9 $(pidof servicemanager)").check()
-        await_true(lambda: NAME in list_services(device))
-    await_true(lambda: NAME not in list_services(device))
+        awaited(lambda: NAME in list_services(device), "the thief does not get the name")
+    awaited(lambda: NAME not in list_services(device), "the name outlives its process")
     assert "held the name" in attacker.run("aidl-name-holder", "--seconds", 1)

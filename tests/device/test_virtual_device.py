@@ -12,6 +12,7 @@ from halyard.devices import VirtualDevice
 from halyard.errors import CommandTimeout, DeviceError
 from halyard.programs import native
 from halyard.vm import initramfs
+from tests.waiting import awaited
 
 
 def test_it_runs_debians_kernel_with_all_binders(device: VirtualDevice) -> None:
@@ -124,10 +125,8 @@ def test_two_connections_work_at_a_time(device: VirtualDevice) -> None:
 def test_a_daemon_that_dies_is_started_again(device: VirtualDevice, name: str) -> None:
     before = device.shell(f"pidof {name}").check().stdout.split()
     device.shell(f"kill -9 {before[0]}").check()
-    deadline = time.monotonic() + 20
-    while True:
-        after = device.shell(f"pidof {name}").stdout.split()
-        if after and after != before:
-            return
-        assert time.monotonic() < deadline, f"{name} stays away"
-        time.sleep(0.1)
+    awaited(
+        lambda: device.shell(f"pidof {name}").stdout.split() not in ([], before),
+        f"{name} stays away",
+        seconds=20,
+    )

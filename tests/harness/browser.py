@@ -17,6 +17,8 @@ from typing import Any, Self
 
 import pytest
 
+from tests.waiting import awaited
+
 # Debian's two packages, and what others call it.
 _PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
 _PATIENCE = 60.0
@@ -99,10 +101,7 @@ class Browser:
 
     def until(self, expression: str) -> None:
         """Waits for what scripts do when they have their turn."""
-        end = time.monotonic() + _PATIENCE
-        while not self.value(expression):
-            assert time.monotonic() < end, expression
-            time.sleep(0.02)
+        awaited(lambda: self.value(expression), expression, seconds=_PATIENCE)
 
     def value(self, expression: str) -> Any:
         """What a script says, as JSON has it."""

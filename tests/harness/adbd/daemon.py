@@ -2,18 +2,15 @@
 """An adbd that a test has for itself."""
 
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from halyard.programs import native
+from tests.waiting import awaited
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.02)
+    awaited(condition, f"waited in vain until {what}", seconds=20)
 
 
 class Daemon:

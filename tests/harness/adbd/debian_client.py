@@ -5,12 +5,12 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
 from tests.harness.adbd.daemon import Daemon
+from tests.waiting import awaited
 
 
 class Adb:
@@ -36,11 +36,11 @@ class Adb:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        deadline = time.monotonic() + 60
-        while not self._listens(port):
-            assert self._server.poll() is None, "adb's server ended"
-            assert time.monotonic() < deadline, "adb's server does not listen"
-            time.sleep(0.02)
+        awaited(
+            lambda: self._listens(port) or self._server.poll() is not None,
+            "adb's server does not listen",
+        )
+        assert self._server.poll() is None, "adb's server ended"
 
     @staticmethod
     def _listens(port: int) -> bool:

@@ -40,6 +40,7 @@ from halyard.proto import halyard_pb2 as pb
 from halyard.terminal.console import Terminal
 from halyard.timing import machine
 from halyard.timing.machine import Peak
+from tests.waiting import awaited
 
 BENCHMARK_MODEL = BenchmarkModel("small_classifier", DataType.FLOAT32, 16, 0.35)
 FAKE = Path(__file__).parents[1] / "fake_engine.py"
@@ -376,12 +377,15 @@ def test_an_engine_that_is_stopped_does_not_outlive_a_harness_that_is_killed(
         assert harness.stdout is not None
         engine = Path(f"/proc/{int(harness.stdout.readline())}/stat")
         harness.kill()
-    until = time.monotonic() + 20
-    while engine.exists() and time.monotonic() < until:
-        if engine.read_text().rpartition(")")[2].split()[0] == "Z":
-            return  # dead, though nobody has asked for its exit code yet
-        time.sleep(0.01)
-    assert not engine.exists()
+
+    def is_dead() -> bool:
+        """A zombie is: its exit code has not been asked for yet."""
+        try:
+            return engine.read_text().rpartition(")")[2].split()[0] == "Z"
+        except OSError:
+            return True
+
+    awaited(is_dead, "the engine lives on", seconds=20)
 
 
 def test_the_runner_refuses_a_command_that_makes_no_sense(served: Sequence[str | Path]) -> None:

@@ -42,6 +42,7 @@ from tests.harness.bench.test_bench import (
     outputs,
     workload,
 )
+from tests.waiting import comes_true
 
 __all__ = ["outputs"]
 
@@ -250,10 +251,7 @@ def state_of(pid: int) -> str:
 
 
 def comes_to(pid: int, states: str) -> bool:
-    until = time.monotonic() + 20
-    while state_of(pid) not in states and time.monotonic() < until:
-        time.sleep(0.01)
-    return state_of(pid) in states
+    return comes_true(lambda: state_of(pid) in states, seconds=20)
 
 
 def test_burners_burn_while_they_are_told_to_and_then_are_gone() -> None:

@@ -3,7 +3,6 @@
 service that can be killed."""
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from halyard.errors import DeviceError, HalyardError, ServiceError
 from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
 from tests.harness.conformance.test_selection import case
+from tests.waiting import awaited
 
 # What a case does is its name. Results are written as cases "end".
 RUNNER = f"""#!{sys.executable}
@@ -136,10 +136,7 @@ def test_results_that_break_off_are_told(driver: Driver) -> None:
 def test_closing_a_run_ends_its_runner(driver: Driver, folder: Path) -> None:
     results = run(driver, planned("good", "endless"))
     next(results)
-    deadline = time.monotonic() + 60
-    while not (folder / "pid").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    awaited((folder / "pid").exists, "the case does not begin")
     results.close()
     assert not Path("/proc", (folder / "pid").read_text()).exists()
 

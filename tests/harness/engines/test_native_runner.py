@@ -16,6 +16,7 @@ import pytest
 
 from halyard.programs import native, protobuf_stream
 from halyard.proto import halyard_pb2 as pb
+from tests.waiting import awaited
 
 FLOATS = pb.OPERAND_TYPE_TENSOR_FLOAT32
 # Long enough for a test to step in.
@@ -423,12 +424,12 @@ def test_a_crash_costs_one_case(files: Files) -> None:
     with subprocess.Popen(
         files.command([endless, invalid_case()], options, "--jobs", "1")
     ) as runner:
-        deadline = time.monotonic() + 60
         # The child executes once it has used some processor time.
-        while not any(cpu_ticks(child) > 5 for child in children(runner.pid)):
-            assert time.monotonic() < deadline
-            assert runner.poll() is None
-            time.sleep(0.02)
+        awaited(
+            lambda: any(cpu_ticks(child) > 5 for child in children(runner.pid)),
+            "the case does not begin",
+        )
+        assert runner.poll() is None
         (child,) = children(runner.pid)
         os.kill(child, signal.SIGKILL)
         assert runner.wait(timeout=60) == 0
@@ -485,10 +486,9 @@ def test_results_are_there_as_soon_as_cases_end(files: Files) -> None:
     cases = [invalid_case(), add_case("endless")]
     options = pb.RunOptions(repeat=ENDLESS, timeout_s=100)
     with subprocess.Popen(files.command(cases, options, "--jobs", "1")) as runner:
-        deadline = time.monotonic() + 60
-        while not (files.folder / "results").exists() or not files.results():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        awaited(
+            lambda: (files.folder / "results").exists() and files.results(), "there is no result"
+        )
         assert runner.poll() is None
         runner.kill()
     assert [result.name for result in files.results()] == ["invalid"]
@@ -514,15 +514,13 @@ def test_until_crash_ends_after_a_hang(files: Files) -> None:
 
 def test_a_killed_runner_leaves_no_child(files: Files) -> None:
     with subprocess.Popen(files.command([add_case()], pb.RunOptions(repeat=ENDLESS))) as runner:
-        deadline = time.monotonic() + 60
-        while not any(cpu_ticks(child) > 5 for child in children(runner.pid)):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        awaited(
+            lambda: any(cpu_ticks(child) > 5 for child in children(runner.pid)),
+            "the case does not begin",
+        )
         (child,) = children(runner.pid)
         runner.kill()
-    while lives(child):
-        assert time.monotonic() < deadline, "the child lives on"
-        time.sleep(0.02)
+    awaited(lambda: not lives(child), "the child lives on")
 
 
 # ---- the command line ---------------------------------------------------------------------------

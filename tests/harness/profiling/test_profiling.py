@@ -3,7 +3,6 @@
 
 import json
 import re
-import time
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from pathlib import Path
@@ -22,6 +21,7 @@ from halyard.profiling.node_times import node_times
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import decode
 from halyard.records.profile import Profile
+from tests.waiting import awaited
 
 _MODEL = ["--model", "mobilenet_v2", "--size", "32", "--width", "0.1"]
 # NNAPI's contract: a layer and a phase, and what it is.
@@ -311,10 +311,7 @@ def test_a_sampler_leaves_nothing_behind() -> None:
         assert sampler.samples.load
         assert device.shell(f'ls "$ROOT"{folder}').stdout == ""
         # It was killed; on a busy machine it is there for a moment all the same.
-        end = time.monotonic() + 30
-        while "uptime" in _command_line(pid):
-            assert time.monotonic() < end, "it samples on"
-            time.sleep(0.05)
+        awaited(lambda: "uptime" not in _command_line(pid), "it samples on", seconds=30)
 
 
 # ---- the command --------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 import io
 import re
-import time
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +13,7 @@ from rich.console import Console
 
 from halyard.terminal.console import Step, Terminal, gauge, time_left_text
 from halyard.terminal.progress import Progress
+from tests.waiting import awaited
 
 
 def terminal(width: int) -> tuple[Terminal, io.StringIO]:
@@ -60,15 +61,15 @@ def test_a_step_that_failed_has_no_tick() -> None:
 def test_a_long_step_says_in_a_log_what_it_is_busy_with() -> None:
     console = Console(file=io.StringIO(), width=200)
     assert isinstance(console.file, io.StringIO)
-    until = time.monotonic() + 20
+    threads = threading.active_count()
     with Terminal(console, silence=0.01).step("Counting") as step:
         step.now("to three [3]")
-        while "Counting: to three [3] (since" not in console.file.getvalue():
-            assert time.monotonic() < until, console.file.getvalue()
-            time.sleep(0.01)
-    printed = console.file.getvalue()
-    time.sleep(0.05)
-    assert console.file.getvalue() == printed, "nothing once it is over"
+        awaited(
+            lambda: "Counting: to three [3] (since" in console.file.getvalue(),
+            console.file.getvalue,
+            seconds=20,
+        )
+    assert threading.active_count() == threads, "nothing speaks once it is over"
 
 
 # ---- lines --------------------------------------------------------------------------------------
