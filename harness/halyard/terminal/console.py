@@ -20,6 +20,8 @@ from rich.text import Text
 _LOG_WIDTH = 100_000
 # Seconds of a step without a line in a log after which it says what it is busy with.
 _SILENCE = 20.0
+# The thread that says so.
+REMINDER = "reminder"
 # Between two columns.
 _GAP = 2
 # Cells of a bar, and seconds after which it is told how many are left.
@@ -165,7 +167,7 @@ class Terminal:
                     # The end of the step will say so.
                     return
 
-        thread = threading.Thread(target=remind, daemon=True)
+        thread = threading.Thread(target=remind, name=REMINDER, daemon=True)
         thread.start()
         try:
             yield
