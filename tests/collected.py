@@ -2,7 +2,7 @@
 """A pytest plugin: a whole run fails where a test file is not part of it.
 
 A folder that pytest does not look into by default, or that a setting leaves out, would otherwise be
-missed by nobody. Runs that name files, or leave some out in so many words, are no whole ones.
+not missed. Runs that name files, or leave some out in so many words, are no whole ones.
 """
 
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ from halyard.programs import native, operations
 from tests import collected
 
 _ARGUMENTS = ("golden_case", "derived_case", "any_case")
-# Whoever runs the tests may have defaults of their own for the commands.
+# The user who runs the tests may have defaults for the commands.
 os.environ["HALYARD_SETTINGS"] = os.devnull
 # Every start of the driver would look for OpenCL's devices, a tenth of a second each; the tests of
 # GpuAcc do (OCL_ICD_VENDORS is where the loader of Debian's OpenCL looks).
@@ -325,7 +325,7 @@ def seed(pytestconfig: pytest.Config) -> int:
 
 @pytest.fixture(scope="session")
 def steady_seed(pytestconfig: pytest.Config) -> int:
-    """The same one every time, unless --seed says another: for tests that look for what nobody has
+    """The same one every time, unless --seed says another: for tests that look for what no test has
     met yet, which should happen to who looks for it."""
     given = pytestconfig.getoption("seed")
     return 0 if given is None else int(given)

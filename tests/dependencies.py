@@ -2,7 +2,7 @@
 """Prints what pyproject.toml asks for, one requirement a line: to build, to run and to test.
 
 With these installed, the package itself builds without an isolated environment and without
-another look at the index. An extra that only some machines can use is left to whoever has one.
+another look at the index. An extra that only some machines can use is left out.
 """
 
 import sys

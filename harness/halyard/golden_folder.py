@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the golden cases lie that tests and commands take when nobody names any.
+"""Where the golden cases lie that tests and commands take when none is named.
 
 They are not part of the repository: `make goldens SPECS=DIR` makes them of the official specs.
 tests/fresh.py imports this file without the packages that Halyard needs.

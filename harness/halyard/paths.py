@@ -45,7 +45,7 @@ def config() -> Path:
 # ---- for as long as a command runs --------------------------------------------------------------
 
 _PREFIX = "halyard-held-"
-# Seconds after which a folder that nobody holds is removed: its maker has locked it long since.
+# Seconds after which a folder that no process holds is removed: its maker has locked it long since.
 _SETTLED = 60.0
 
 

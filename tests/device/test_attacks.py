@@ -77,17 +77,19 @@ def test_mappings_of_one_client_leave_room_for_others(siege: Siege) -> None:
         "page",
     ],
 )
-def test_files_of_a_silent_file_system_keep_nobody_else_waiting(siege: Siege, how: str) -> None:
+def test_files_of_a_silent_file_system_keep_no_other_client_waiting(siege: Siege, how: str) -> None:
     siege.beside("silent-file", "--clients", 70, "--against", how)
 
 
 @pytest.mark.parametrize("what", ["memfd", "cache", pytest.param("pipe", marks=THOROUGH)])
-def test_descriptors_that_a_call_holds_keep_nobody_else_waiting(siege: Siege, what: str) -> None:
+def test_descriptors_that_a_call_holds_keep_no_other_client_waiting(
+    siege: Siege, what: str
+) -> None:
     siege.beside("held-lock", "--clients", 70, "--against", what)
 
 
 @pytest.mark.parametrize("how", ["array", pytest.param("single", marks=THOROUGH)])
-def test_sockets_that_linger_keep_nobody_else_waiting(siege: Siege, how: str) -> None:
+def test_sockets_that_linger_keep_no_other_client_waiting(siege: Siege, how: str) -> None:
     siege.beside("lingering-socket", "--clients", 70, "--against", how)
 
 
@@ -190,7 +192,7 @@ def test_huge_pages_cut_short_fail_the_execution(device: VirtualDevice, siege: S
     "kind",
     ["eventfd", pytest.param("pipe", marks=THOROUGH), pytest.param("socket", marks=THOROUGH)],
 )
-def test_output_that_nobody_takes_keeps_no_thread(siege: Siege, kind: str) -> None:
+def test_output_that_is_not_taken_keeps_no_thread(siege: Siege, kind: str) -> None:
     siege.beside("debug", "--clients", 16, "--against", kind)
 
 

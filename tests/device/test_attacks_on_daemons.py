@@ -79,7 +79,7 @@ def test_silent_connections_do_not_lock_others_out_of_adbd(device: VirtualDevice
     # The daemon takes connections in the order in which they come: these are before the next one.
     with connections(device, 64):
         answered = comes_true(is_answered, seconds=30)
-        assert answered, "nobody else is let in"
+        assert answered, "no other client is let in"
 
 
 def adb_packet(command: bytes, first: int, second: int, payload: bytes = b"") -> bytes:

@@ -60,7 +60,7 @@ def test_a_file_that_was_changed_is_written_anew(device: VirtualDevice, case: pb
         assert mended.examples[0].outputs == first.examples[0].outputs
 
 
-# Whoever has the files and no key could have written all of them.
+# A process that has the files and no key could have written all of them.
 def test_a_service_believes_what_its_own_key_has_authenticated(
     device: VirtualDevice, case: pb.TestCase
 ) -> None:

@@ -92,7 +92,7 @@ def _on_devices(service: Service) -> int:
 
 
 @pytest.mark.parametrize("call", ["synchronous", "launched"])
-def test_one_killed_in_an_execution_holds_nobody_up_and_leaves_nothing(
+def test_one_killed_in_an_execution_holds_no_client_up_and_leaves_nothing(
     device: VirtualDevice, service: Service, gpu: FakeGpu, call: str
 ) -> None:
     attacker = Attacker(device, service)

@@ -75,7 +75,7 @@ def test_a_name_stays_with_the_service_that_has_it(
     assert "took" not in fight.attack
 
 
-def test_nobody_else_registers_what_is_declared(device: VirtualDevice) -> None:
+def test_no_stranger_registers_what_is_declared(device: VirtualDevice) -> None:
     with serving(device, DECLARED) as service:
         attacker = Attacker(device, service)
     assert not registered(list_services(device), DECLARED)
@@ -101,7 +101,7 @@ def test_a_service_has_its_name_back_when_the_thief_is_gone(
     device: VirtualDevice, victim: Service, attacker: Attacker, rounds: int
 ) -> None:
     for _ in range(rounds):
-        # Whoever comes first has it, of two that nothing tells apart.
+        # The first of two that nothing tells apart has it.
         with attacker.start("name-thief", "--seconds", 60):
             kill_manager(device)
             await_true(lambda: bool(registered(list_services(device), VICTIM)))

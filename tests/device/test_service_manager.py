@@ -57,7 +57,7 @@ def test_apps_register_nothing(attacker: Attacker) -> None:
     assert "has 0 names and listens" in said
 
 
-def test_nobody_but_the_device_registers_what_is_declared(device: VirtualDevice) -> None:
+def test_only_the_device_registers_what_is_declared(device: VirtualDevice) -> None:
     attacker = Attacker(device, f"android.hardware.neuralnetworks.IDevice/{DECLARED}")
     said = attacker.run("aidl-name-thief", "--seconds", 1, "--uid", SHELL)
     assert "took the name 0 of" in said
@@ -102,7 +102,7 @@ def test_servicemanager_takes_no_descriptors(device: VirtualDevice, attacker: At
 def test_a_service_keeps_its_name_when_the_thief_comes_with_the_next_manager(
     device: VirtualDevice, attacker: Attacker
 ) -> None:
-    """Whoever comes first has it, of two that nothing tells apart; the name of neither is lost."""
+    """The first of two that nothing tells apart has it; the name of neither is lost."""
     with attacker.start("aidl-name-thief", "--seconds", 60):
         device.shell("kill -9 $(pidof servicemanager)").check()
         awaited(lambda: NAME in list_services(device), "the thief does not get the name")

@@ -48,7 +48,7 @@ class GraphFile:
         signature: Sequence[int] = (),
         name: str = "",
     ) -> int:
-        """`signature`: the shape with -1 where nobody knew an extent when the file was made."""
+        """`signature`: the shape with -1 where an extent was not known when the file was made."""
         tensor = schema.TensorT()
         tensor.name = name or f"t{len(self.tensors)}"
         tensor.shape = list(shape)

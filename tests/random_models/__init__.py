@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random models of one operation each, with random inputs: what the operation's contract allows, in
-shapes, types, layouts, optional operands and values that nobody thought of.
+shapes, types, layouts, optional operands and values that no test names.
 
 A case follows from a seed, its operation and its number alone, so that it can be made again.
 """

@@ -82,7 +82,7 @@ def computed_as_written(model: ModelProto, inputs: Mapping[str, Array]) -> list[
 
 
 def reference_outputs(graph: RandomGraph) -> list[Array] | None:
-    """None where nobody computes it: what was drawn may make no sense."""
+    """None where no engine computes it: what was drawn may make no sense."""
     model, inputs = graph.model, graph.inputs
     if model.opset_import[0].version < 7:
         model = upgraded(graph)

@@ -73,7 +73,7 @@ def unpack(archive: Path, paths: Sequence[str], folder: Path) -> None:
     for path in paths:
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        # Whoever looks for it meanwhile finds all of it, or nothing.
+        # A process that looks for it meanwhile finds all of it, or nothing.
         with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as unpacked:
             try:
                 _copy(archive, path, Path(unpacked.name))

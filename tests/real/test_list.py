@@ -78,8 +78,8 @@ def test_models_are_chosen_by_name_and_by_package() -> None:
     assert [each.name for each in catalog.chosen(models, ["basic-pitch/nmp.onnx"])] == [
         "basic-pitch/nmp.onnx"
     ]
-    with pytest.raises(BadList, match="no real model is called nobody"):
-        catalog.chosen(models, ["magika", "nobody"])
+    with pytest.raises(BadList, match="no real model is called missing"):
+        catalog.chosen(models, ["magika", "missing"])
 
 
 def test_options_fix_shapes_and_named_dimensions(tmp_path: Path) -> None:

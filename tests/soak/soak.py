@@ -2,7 +2,7 @@
 """A soak: load that rests now and then, and what the service holds whenever it does.
 
 What it holds under load follows the load, which follows how busy the machines are; a slope of that
-says as much about them as about the service. What it holds while it serves nobody must not grow.
+says as much about them as about the service. What it holds while it serves no client must not grow.
 """
 
 import random
@@ -110,7 +110,7 @@ def soak(
 
 
 def quiet(device: VirtualDevice, service: Service) -> ServiceFootprint:
-    """Its state once it serves nobody: it hears of its clients' deaths by and by, and ends what
+    """Its state once it serves no client: it hears of its clients' deaths by and by, and ends what
     runs for them at the next checkpoint."""
     deadline = time.monotonic() + _QUIET_TIMEOUT
     before = ServiceFootprint.of_service(device, service)

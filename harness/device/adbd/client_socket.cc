@@ -49,7 +49,7 @@ void ClientSocket::onSocket(uint32_t events) {
         if (mConnection.wantsMore()) {
             receive();
         } else if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
-            // Such events can't be put off, and nobody will read what waits.
+            // Such events can't be put off, and the bytes that wait will not be read.
             close("the client is gone");
         }
     }

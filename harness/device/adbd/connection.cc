@@ -190,7 +190,8 @@ Status Connection::onAuth(const PacketHeader& header, std::span<const uint8_t> p
             }
             return challenge();
         case AuthKind::PUBLIC_KEY:
-            // There is nobody here to ask whether to trust it: the client stays unauthorized.
+            // A device without a screen can't ask whether to trust it: the client stays
+            // unauthorized.
             return {};
         default:
             return invalidArgument("unknown kind of AUTH");

@@ -147,7 +147,7 @@ bool Daemon::makePlace() {
     if (std::count_if(mConnections.begin(), mConnections.end(), isOpen) < kMostConnections) {
         return true;
     }
-    // Whoever was let in stays.
+    // Clients that were let in stay.
     const auto oldest = std::find_if(
             mConnections.begin(), mConnections.end(),
             [&](const auto& connection) { return isOpen(connection) && !connection->online(); });

@@ -54,7 +54,7 @@ class Daemon {
     Status listen();
     void openSpare();
     void onClient();
-    // False if nobody can be asked to go.
+    // False if no client can be asked to go.
     bool makePlace();
     void onTooMuchQueued();
     std::unique_ptr<Service> openService(std::string_view destination, Stream& stream);

@@ -11,9 +11,9 @@
 
 namespace halyard::device {
 
-// The synchronous questions that are asked of other processes. Whoever is asked may never answer,
-// and holds a serving thread for as long: so there are fewer places than threads, one for each
-// process that has something asked, and half of them for each user. Thread-safe; outlives its
+// The synchronous questions that are asked of other processes. A process that is asked may never
+// answer, and holds a serving thread for as long: so there are fewer places than threads, one for
+// each process that has something asked, and half of them for each user. Thread-safe; outlives its
 // places.
 class QuestionPlaces {
   public:

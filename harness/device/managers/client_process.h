@@ -18,7 +18,7 @@ namespace halyard::device {
 class ClientProcess {
   public:
     // `pid` is the kernel's: 0 stands for callers that have none here (of another pid namespace),
-    // which nobody can watch. UNAVAILABLE if the process is gone, RESOURCE_EXHAUSTED without
+    // which can't be watched. UNAVAILABLE if the process is gone, RESOURCE_EXHAUSTED without
     // descriptors.
     static Result<ClientProcess> open(pid_t pid);
 
@@ -27,7 +27,7 @@ class ClientProcess {
     ClientProcess& operator=(ClientProcess&&) = delete;
     ~ClientProcess();
 
-    // Whether it has died, as a zombie has too. False where nobody can know.
+    // Whether it has died, as a zombie has too. False where that can't be known.
     bool gone() const;
 
   private:

@@ -15,7 +15,7 @@
 
 namespace halyard::device {
 
-// That serve calls. Whoever keeps one waiting leaves the others to everybody else.
+// That serve calls. A client that keeps one waiting leaves the others to all other clients.
 constexpr size_t kManagerThreads = 8;
 
 struct RunningManager {

@@ -14,7 +14,8 @@ using hal::RemoteObject;
 
 namespace {
 
-// Every service has it, so that as an interface it is nobody's: it goes to the last who came.
+// Every service has it, so that as an interface it has no owner: it goes to the last process that
+// came.
 constexpr std::string_view kEveryonesBase = "android.hidl.base@1.0::IBase";
 
 std::shared_ptr<RemoteObject> asRemote(const ObjectRef& object) {

@@ -75,9 +75,9 @@ enum class Room : uint8_t { SHARED, RESERVED };
 // object of another process was registered, it goes with the registering process too, when the next
 // process registers something.
 //
-// A name belongs to its owner for as long as that lives: no other process takes it over, whoever's
-// it is, under any interface but HIDL's IBase, which all services have. (Android's managers leave
-// that to SELinux, and replace whatever is there.)
+// A name belongs to its owner for as long as that lives: no other process takes it over, of
+// whichever user it is, under any interface but HIDL's IBase, which all services have. (Android's
+// managers leave that to SELinux, and replace whatever is there.)
 //
 // What AIDL registers has no interface but its name: that is the fqName of it all, and the other
 // name empty.

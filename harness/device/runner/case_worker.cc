@@ -16,10 +16,10 @@ namespace {
 
 // Services are restarted by init after some seconds.
 constexpr std::chrono::milliseconds kReconnect(15000);
-// A service that nobody restarts is not waited for.
+// A service is waited for only where the harness restarts it.
 constexpr std::chrono::milliseconds kConnectOnce(5000);
 
-// What the target speaks when nobody asks for a version.
+// The version that the target speaks where none is asked for.
 driver::HalVersion newestVersion(const CommandLine& line) {
     return line.service.instance.empty() || line.service.wire == Wire::AIDL
                    ? driver::kNewestVersion

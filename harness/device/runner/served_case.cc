@@ -253,7 +253,8 @@ Result<pb::CaseResult> obey(const RunSetup& setup, Served& served, const char* l
 
 Status serveCase(const RunSetup& setup, BundleReader& bundle, FILE* commands,
                  ResultWriter& results) {
-    // A harness may stop this process between its turns: if it is killed then, nobody would end us.
+    // A harness may stop this process between its turns: if it is killed then, this process would
+    // live on.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     Served served;
     HALYARD_ASSIGN_OR_RETURN(pb::CaseResult result, prepare(setup, bundle, served));

@@ -22,7 +22,7 @@ namespace halyard::device {
 // declares are for root and system alone, and a name is its owner's while that lives (Registry):
 // what an owner registers again replaces what it had.
 //
-// It asks nobody anything and tells listeners oneway, so nobody can keep it waiting.
+// It calls no client but listeners, and these oneway, so that no client can keep it waiting.
 class ServiceManagerObject final : public hal::aidl::AidlObject {
   public:
     ServiceManagerObject(std::weak_ptr<hal::BinderProcess> process, Manifest manifest,

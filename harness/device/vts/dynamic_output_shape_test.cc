@@ -111,7 +111,7 @@ Verdict executeShort(Context& context, const Executor& executor, const driver::R
     return passed();
 }
 
-// Nobody is told a shape behind a fence, so all of them have to be known before.
+// A client is told no shape behind a fence, so all of them have to be known before.
 Verdict executeFenced(Context& context, const Executor& executor, const driver::Request& request,
                       bool measured) {
     const driver::ExecutionResult result = execute(context, executor, request, measured);

@@ -39,7 +39,7 @@ Verdict checkMutants(Context& context, Mutation mutation) {
     size_t tried = 0;
     std::string complaints;
     const auto judge = [&](const Mutant& mutant) {
-        // What may be valid after all is nobody's business here.
+        // A mutant that may be valid after all is not checked here.
         if (mutant.exempt || mutant.further || !complaints.empty()) {
             return;
         }

@@ -147,7 +147,7 @@ def _clocks(before: Timed, now: Timed) -> list[str]:
 
 def _row(model: str, name: str, before: Sampled, now: Sampled, clocks: Sequence[str]) -> Row:
     row = Row(model, name, _compared(before[name], now[name]))
-    # A slow peer has fewer turns, and nobody knows beside which of ours.
+    # A slow peer has fewer turns, and which of ours lay beside them is not known.
     yardstick = [
         clock
         for clock in clocks

@@ -243,7 +243,7 @@ class ModelResult:
     def share_of_peak(self, engine: EngineResult, peak: Peak) -> float | None:
         """Of the machine's arithmetic with as many threads."""
         most = peak.operations_per_s(self.data_type)
-        # Nobody counts what the host's parts multiply.
+        # The multiply-adds of the host's parts are not counted.
         unknown = engine.is_elsewhere or self.host_parts
         if engine.median_ms is None or most == 0 or unknown:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files with times, whoever wrote them: which models they hold, and what the times depend on."""
+"""Files with times, of any command: which models they hold, and what the times depend on."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def assemble(
     inputs = [main.operands[index] for index in main.input_indexes]
     outputs = [main.operands[index] for index in main.output_indexes]
     if terms.multinomial_tolerance:
-        # Its values are what nobody knows; the distribution that they follow is looked at.
+        # Its values are random; the distribution that they follow is looked at.
         outputs = [dataclasses.replace(each, ignored=False) for each in outputs]
     expected = tuple(_expected(each, tolerances.get(each.operand.type)) for each in outputs)
     return Case(

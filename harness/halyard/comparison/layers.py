@@ -162,14 +162,14 @@ def _ask(side: Side, models: Sequence[pb.Model], inputs: Sequence[Sequence[Array
 
 def _chained(model: pb.Model, expected: Tensors, actual: Tensors, limit: _Limit) -> list[Layer]:
     layers = []
-    # Of the operands that are beyond their limit, or that nobody knows of.
+    # Of the operands that are beyond their limit, or unknown.
     beyond: set[int] = set()
     for number, operation in enumerate(model.main.operations):
         differences, reason, is_beyond = [], "", False
         for index in operation.outputs:
             if index not in expected.values or index not in actual.values:
                 reason = expected.reasons.get(index) or actual.reasons.get(index) or "not computed"
-                # Whoever reads it may be off because of it.
+                # An operation that reads it may be off because of it.
                 if any(each in beyond for each in operation.inputs):
                     beyond.add(index)
                 continue

@@ -112,7 +112,7 @@ def variations(
         return as_file(path, rounding_otherwise(path, seed))
 
     def tried(how: str, vary: Callable[[Path], list[Array] | None]) -> Iterator[Variation]:
-        """No file is held from one to the next, which nobody may ask for."""
+        """No file is held from one to the next, which may never be asked for."""
         try:
             with file() as path:
                 outputs = vary(path)

@@ -36,7 +36,7 @@ _SAFE = frozenset({"tls", "wss", "inproc"})
 
 def is_exposed(address: str) -> bool:
     """Whether others on a network can read what goes to a scheduler or a worker, and answer in its
-    place: Dask's messages are pickles, so that whoever answers runs code here."""
+    place: Dask's messages are pickles, so that a process that answers runs code here."""
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
         if parts.scheme in _SAFE or parts.hostname == "localhost":
@@ -49,7 +49,7 @@ def is_exposed(address: str) -> bool:
 
 def _refusal(what: str) -> HalyardError:
     return HalyardError(
-        f"{what} is on another machine and speaks without TLS: whoever is on the network between "
+        f"{what} is on another machine and speaks without TLS: anyone on the network between "
         "could read and change what is sent, and run code on both ends. Start the cluster with "
         "tls:// (dask scheduler --protocol tls --tls-ca-file ...; Dask's configuration names the "
         "certificates here), or say --dask-plain where that network is trusted"

@@ -66,7 +66,7 @@ class Pool:
             return suspect
 
     def stop(self) -> None:
-        """Nobody is given any more."""
+        """No device is given any more."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()

@@ -6,7 +6,7 @@ moment a deployment ends at, the journal tells of every change, and perhaps of o
 made, which to take back does no harm.
 
 Root acts on what it says, so it lies in a folder that is root's own, mode 0700, below folders that
-nobody else can write into. Anything else at its place is refused; nothing of it is read.
+no other user can write into. Anything else at its place is refused; nothing of it is read.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Journal:
         name, quoted = str(len(self.entries)), shlex.quote(target)
         label = self._label(target)
         kept = f"{_BACKUPS}/{name}"
-        # A link is kept as one. Whoever reads the backup's name can rely on all of it.
+        # A link is kept as one. A reader of the backup's name can rely on all of it.
         said = self.run(
             f"if [ -e {quoted} ] || [ -L {quoted} ]; then rm -f {kept}.part && "
             f"cp -a {quoted} {kept}.part && mv -f {kept}.part {kept} && sync && echo kept; fi"

@@ -96,7 +96,7 @@ class _Store(_AdbPacketStore):  # type: ignore[misc]
     def put(self, arg0: int, arg1: int, cmd: bytes, data: bytes) -> None:
         self._taken += len(data) + 24
         if self._taken > _MOST_STRAY:
-            raise adb.InvalidResponseError("it keeps sending what nobody asked for")
+            raise adb.InvalidResponseError("it keeps sending what was not asked for")
         super().put(arg0, arg1, cmd, data)
 
 

@@ -36,7 +36,7 @@ class Owner:
         return f"{self.place} {self.boot} {self.pid} {self.born}"
 
     def is_dead(self) -> bool:
-        """Whether it is known to have ended: nobody can tell of another machine's process."""
+        """Whether it is known to have ended: of another machine's process that can't be known."""
         if self.place != _place():
             return False
         return self.boot != _boot() or qemu.start_time(self.pid) != self.born

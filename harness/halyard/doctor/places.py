@@ -9,7 +9,7 @@ SCRIPT_FOLDER = "/vendor/etc/init"
 FRAGMENT_FOLDER = "/vendor/etc/vintf/manifest"
 
 # What halyard deploy keeps: its journal, what was there before, the service's log, and the program
-# where /vendor can't be written. What root reads and runs lies where nobody else can write, which
+# where /vendor can't be written. What root reads and runs lies where no other user can write, which
 # the work folder does not.
 DEPLOYMENT = "/data/local/halyard"
 # Where root alone puts programs.

@@ -3,7 +3,7 @@
 THREADS`.
 
 FOLDER has the part's file and its inputs as HostProcess writes them, and gets its outputs, whose
-types and shapes may be known to nobody before. Else it speaks as worker.py does.
+types and shapes may not be known before. Else it speaks as worker.py does.
 """
 
 from __future__ import annotations

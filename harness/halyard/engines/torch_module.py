@@ -184,7 +184,7 @@ class _Module:
         return self._graph.call_method(name, inputs, more)
 
     def activated(self, node: Any, activation: Activation) -> Any:
-        """In place: nobody else has the node's tensor."""
+        """In place: no other node has the node's tensor."""
         if activation is Activation.NONE:
             return node
         if activation is Activation.RELU:
@@ -296,9 +296,9 @@ def _padded(module: _Module, node: Any, pads: _Pads, fill: float) -> tuple[Any, 
 
 
 def _padded_by(module: _Module, index: int, *, without_negatives: bool = False) -> tuple[int, int]:
-    """Where a PAD alike on all four sides, which nobody else reads, made the image: what it pads,
-    and by how much, for the window to do. Else the image itself, and 0. `without_negatives`: only
-    where zeros are as good as nothing, after a RELU."""
+    """Where a PAD alike on all four sides, which no other operation reads, made the image: what it
+    pads, and by how much, for the window to do. Else the image itself, and 0. `without_negatives`:
+    only where zeros are as good as nothing, after a RELU."""
     call = module.maker(index)
     if call is None or call.name != "PAD" or not module.is_read_by_one(index):
         return index, 0

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What may be made of one file, so that a small one can't exhaust the host.
 
-A file may name one buffer, one vector or one function over and over. Whoever makes something of it
-takes it from the file's budget first: bytes before a copy, nodes and objects before they are there.
+A file may name one buffer, one vector or one function over and over. A reader that makes something
+of it takes it from the file's budget first: bytes before a copy, nodes and objects before they are
+there.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class ModelBuilder:
         return self._model.referenced
 
     def rewind(self, count: int) -> None:
-        """Forgets all operations but the first so many. Their operands stay, for nobody."""
+        """Forgets all operations but the first so many. Their operands stay, unused."""
         del self._model.main.operations[count:]
 
     def subgraph(self, model: pb.Model) -> int:

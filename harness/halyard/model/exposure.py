@@ -9,8 +9,8 @@ from halyard.proto import halyard_pb2 as pb
 
 
 def temporaries(model: pb.Model) -> list[int]:
-    """The operands of the main subgraph that operations write and nobody sees, in the order in
-    which they are written."""
+    """The operands of the main subgraph that operations write and that are no outputs, in the order
+    in which they are written."""
     return [
         index
         for operation in model.main.operations

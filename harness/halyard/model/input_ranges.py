@@ -37,7 +37,7 @@ _MOST_STEPS = 100_000
 class Use:
     """What an operator does with a value that it reads. `asks`: the range that it has to lie in;
     `carries`: values that have its elements, with `offset` added, as elements of their own;
-    `computes`: values that are made of it in another way. None of them: nobody knows."""
+    `computes`: values that are made of it in another way. None of them: it is not known."""
 
     asks: Range | None = None
     carries: tuple[str, ...] = ()

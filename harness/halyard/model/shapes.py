@@ -206,7 +206,7 @@ class Closing:
 
 
 def closed(inputs: Sequence[Declared], said: Shapes) -> Closing:
-    """Where nobody says another one, a batch is one. HalyardError where what is said contradicts
+    """A batch is one where no other size is given. HalyardError where what is said contradicts
     the file; OpenDimensions, which names all of them, where something stays open."""
     closing = Closing(extents=_extents(inputs, said))
     given = _given(inputs, said)

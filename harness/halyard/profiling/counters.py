@@ -13,7 +13,7 @@ from typing import Self
 from halyard.devices.device import Device
 from halyard.errors import DeviceError
 
-# Seconds between two samples; the shell itself takes some more. A sampler that nobody ends does so
+# Seconds between two samples; the shell itself takes some more. A sampler that is not ended ends
 # by itself.
 _PERIOD = 0.05
 _MOST_SAMPLES = 12_000

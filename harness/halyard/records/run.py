@@ -96,7 +96,7 @@ class OutputAgreement(Record, frozen=True, kw_only=True):
 
 
 class NotCompared(Record, frozen=True, kw_only=True):
-    """That nobody can tell whether it is right, and why."""
+    """Something that can't be known to be right, and why."""
 
     what: str
     reason: str

@@ -71,14 +71,14 @@ def gauge(title: str, done: float, total: float, seconds: float, width: int) -> 
 
 
 def time_left_text(seconds: float) -> str:
-    """Roughly, as nobody knows: "about 95 min left"."""
+    """Roughly: "about 95 min left"."""
     for limit, unit, per_unit in ((120, "s", 1), (_LONG, "min", 60)):
         if seconds < limit:
             return f"about {seconds / per_unit:.0f} {unit} left"
     return f"about {seconds / 3600:.1f} h left"
 
 
-# Stands before a step that nobody can tell of whether it went well.
+# Stands before a step that can't be known to have gone well.
 _UNSURE = "?"
 
 
@@ -92,7 +92,7 @@ class Step:
         self.text = ""
         self.outcome = ""
         self.failed = False  # it is over, but not as it should be
-        self.unsure = False  # nothing went wrong, and nobody can tell whether it is right
+        self.unsure = False  # nothing went wrong, and the result can't be known to be right
 
     def now(self, text: str) -> None:
         """Shows what it is busy with."""

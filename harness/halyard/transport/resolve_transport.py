@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Through which HAL version a device's service is reached, where nobody says so: the newest of
+"""Through which HAL version a device's service is reached, where none is named: the newest of
 HIDL's, or AIDL's where the model needs one of those or the service has no other."""
 
 from __future__ import annotations

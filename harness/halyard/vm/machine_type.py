@@ -54,7 +54,7 @@ _MODULES = (
     ("fuse", ""),  # file systems of clients' own, for tests
 )
 
-# Buffers and fences of a graphics device that nobody has: dma-buf and sync_file, for tests.
+# Buffers and fences of a graphics device that the machine lacks: dma-buf and sync_file, for tests.
 _LOADABLE = ("vgem",)
 
 X86_64 = Machine(

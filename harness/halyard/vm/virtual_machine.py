@@ -379,8 +379,8 @@ class Resident:
             return None
 
     def _end_others(self, machine: VirtualMachine | None) -> None:
-        """Whoever boots one holds the lock: what runs without a record was left by one that was
-        killed before it was done."""
+        """The process that boots one holds the lock: what runs without a record was left by one
+        that was killed before it was done."""
         for pid in qemu.with_console(self._files / "console"):
             born = qemu.start_time(pid)
             if born is not None and (machine is None or pid != machine.pid):

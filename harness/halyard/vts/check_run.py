@@ -29,8 +29,8 @@ def run_checks(
 ) -> Iterator[tuple[Outcome, str]]:
     """What becomes of the tests, as they are decided, and the driver's version string. A check that
     brings the driver, or the runner, down has failed, and the others of its unit are made
-    afterwards. Of several at a time nobody knows which it was: they are made again, one at a time.
-    Errors are those of conformance.run."""
+    afterwards. Of several at a time it is not known which it was: they are made again, one at a
+    time. Errors are those of conformance.run."""
     left = list(units)
     while left:
         planned = {each.name: unit for unit in left for each in [unit.planned()]}

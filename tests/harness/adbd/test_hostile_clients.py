@@ -60,7 +60,7 @@ def test_a_client_that_does_not_read_takes_little_memory(daemon: Daemon) -> None
     (daemon.root / "long").write_bytes(bytes(50_000_000))
     before = resident(daemon)
     with contextlib.ExitStack() as stack:
-        # Acknowledgements of what was never read, and requests whose answers nobody reads.
+        # Acknowledgements of what was never read, and requests whose answers are not read.
         for request, repeated in (
             (sync_request(b"RECV", b"/long"), b""),
             (b"", sync_request(b"STA2", b"/") * 5000),

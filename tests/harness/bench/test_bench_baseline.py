@@ -175,7 +175,7 @@ def test_peers_that_had_better_luck_on_the_same_machine_are_no_step_backwards() 
 
 
 def test_rounds_are_compared_with_those_of_the_peer_beside_them() -> None:
-    """A machine that drifts as far as this hides a tenth, but for whoever drifts along."""
+    """A machine that drifts as far as this hides a tenth, but from an engine that drifts along."""
     drift = list(np.random.default_rng(5).lognormal(0.0, 0.4, 10))
     outcome = against(beside(*drift), beside(*reversed(drift), factor=1.1, seed=1))
     [row] = outcome.slower(0.03)

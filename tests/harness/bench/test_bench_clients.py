@@ -142,7 +142,7 @@ def test_the_runner_refuses_more_clients_than_it_has(work: Workload) -> None:
 
 def test_the_runner_serves_one_client_of_a_service_alone(work: Workload) -> None:
     words = runner([LOW, LOW]).command(work)
-    command = ["hidl:nobody" if word == "in-process" else word for word in words]
+    command = ["hidl:none" if word == "in-process" else word for word in words]
     done = subprocess.run(command, capture_output=True, timeout=60)
     assert done.returncode == 1
     assert b"several clients need an in-process target" in done.stderr
@@ -163,14 +163,14 @@ def test_as_many_processes_of_a_peer_as_clients(outputs: Path) -> None:
     assert many is not None
     assert (many.peer, many.reason, many.failed) == ("fake", "", False)
     one, two = many.results
-    # A fake one takes 1.5 ms for each, whoever is beside it.
+    # A fake one takes 1.5 ms for each, whatever is beside it.
     assert one.peer.throughput == pytest.approx(1000 / 1.5)
     assert two.peer.throughput == pytest.approx(2 * 1000 / 1.5)
     assert set(two.peer.times_ms) == {1.5}
     for result in many.results:
         assert result.ours.times_ms
         assert result.ratio == pytest.approx(result.peer.throughput / result.ours.throughput)
-    assert not one.high.times_ms, "there is nobody to be beside"
+    assert not one.high.times_ms, "there is no client to be beside"
     assert two.high.times_ms
     assert two.low.times_ms
 
@@ -387,7 +387,7 @@ def test_what_was_measured_is_kept_where_it_is_interrupted(
 
 def test_an_interrupt_ends_the_command_and_writes(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
-    # Whoever runs the tests in the background of a shell has them ignore the signal.
+    # A shell has what it runs in the background ignore the signal.
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from halyard.timing import machine; from halyard.engines import peers; "

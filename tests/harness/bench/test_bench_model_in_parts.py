@@ -113,7 +113,7 @@ def test_the_hosts_share_is_in_the_text_and_in_the_files(tmp_path: Path) -> None
     assert result.ratio_to_best_peer is not None
     assert other.reason == "a model that runs in parts is not written as TFLite: its file is ONNX"
     assert not other.failed
-    # Nobody counts what the host multiplies.
+    # The host's multiply-adds are not counted.
     assert (ours.share_of_peak, peer.share_of_peak) == (None, None)
     first, second, _ = csv.DictReader(io.StringIO(rows.read_text()))
     assert float(first["host_share"]) == pytest.approx(share)

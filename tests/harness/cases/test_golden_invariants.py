@@ -15,7 +15,7 @@ def test_invariants_hold_of_every_golden_case(
     golden_cases: list[Case], tmp_path: Path, seed: int
 ) -> None:
     """Each model is cut, chained to others, given inputs for its constants, and run on one thread
-    and two, with every input, output and constant next to pages that nobody may touch."""
+    and two, with every input, output and constant next to pages that may not be touched."""
     # Of the others the model need not prepare, or no run ends with a result.
     cases = [
         case for case in golden_cases if not case.expect_failure and "infiniteLoop" not in case.tags

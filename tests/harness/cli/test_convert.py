@@ -235,7 +235,7 @@ def test_texts_differ_where_models_do() -> None:
     assert listing(_model(7)) != listing(_model(7, "others"))
 
 
-def test_an_operation_that_nobody_knows_is_listed_by_numbers() -> None:
+def test_an_unknown_operation_is_listed_by_numbers() -> None:
     model = _model(7)
     model.main.operations[0].type = 70000
     text = listing(model)

@@ -435,7 +435,7 @@ def test_the_weights_of_a_tflite_file_move_by_an_ulp(tmp_path: Path) -> None:
     assert moved > 3
 
 
-def test_no_file_is_held_for_variations_that_nobody_may_ask_for(tmp_path: Path) -> None:
+def test_no_file_is_held_for_variations_that_may_not_be_asked_for(tmp_path: Path) -> None:
     held = []
 
     @contextmanager

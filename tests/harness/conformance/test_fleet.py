@@ -67,7 +67,7 @@ class FakeWorker:
 
     def open(self) -> Place:
         if not self.opens:
-            raise DeviceUnreachable("nobody answers", serial=self.name)
+            raise DeviceUnreachable("no device answers", serial=self.name)
         return Place(self.name, "hidl:x")
 
     def run(self, cases: Sequence[Planned]) -> Generator[tuple[Planned, Outcome], None, None]:
@@ -162,7 +162,7 @@ def test_a_device_that_is_idle_takes_over_from_one_that_drops_out_last() -> None
 def test_a_device_that_does_not_open_leaves_all_to_the_others() -> None:
     fleet, events = fleet_of(FakeWorker("gone", opens=False), FakeWorker("there"), cases=40)
     assert merged(fleet).total() == 40
-    assert "gone: nobody answers" in events
+    assert "gone: no device answers" in events
 
 
 def test_a_case_that_brings_down_two_devices_is_not_given_to_a_third() -> None:
@@ -182,7 +182,7 @@ def test_where_all_drop_out_what_did_not_run_is_missing() -> None:
 
 
 def test_where_none_opens_the_first_reason_is_told() -> None:
-    with pytest.raises(DeviceUnreachable, match="nobody answers"):
+    with pytest.raises(DeviceUnreachable, match="no device answers"):
         fleet_of(FakeWorker("a", opens=False), FakeWorker("b", opens=False))
 
 
@@ -269,7 +269,7 @@ def test_the_divided_run_is_one_document_with_each_cases_device(
     assert {share.device: share.cases for share in shares if share.cases} == dict(by_device)
     assert sum(turn.cases for share in shares for turn in share.turns) == 41
     assert "schedule, " in result.output
-    # In the order of the plan, whoever ran them.
+    # In the order of the plan, whichever device ran them.
     assert [case.name for case in document.cases][:2] == ["add0", "add1"]
     assert (tmp_path / "out.xml").read_text().count("<testcase") == 41
 
@@ -421,7 +421,7 @@ def test_a_scheduler_elsewhere_without_tls_is_refused(
         @staticmethod
         def Client(address: str, timeout: float) -> None:  # noqa: N802
             asked.append(address)
-            raise OSError("nobody is there")
+            raise OSError("no host is there")
 
     monkeypatch.setitem(sys.modules, "distributed", Distributed)
     words = ("--goldens", goldens, "--hal", "1.3", "--dask", "tcp://192.0.2.1:8786")
@@ -431,7 +431,7 @@ def test_a_scheduler_elsewhere_without_tls_is_refused(
     assert "--dask-plain" in result.output
     assert asked == []
     result = invoke(*words, "--dask-plain")
-    assert "no Dask scheduler answers at tcp://192.0.2.1:8786 (nobody is there)" in result.output
+    assert "no Dask scheduler answers at tcp://192.0.2.1:8786 (no host is there)" in result.output
     assert asked == ["tcp://192.0.2.1:8786"]
 
 

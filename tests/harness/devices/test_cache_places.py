@@ -59,7 +59,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     make = {"overlay": _OVERLAY, "btrfs": _BTRFS}[request.param]
     made = unshared(make, tmp_path, 'stat -f -c %T "$1/root"')
     if made.returncode != 0:
-        pytest.skip(f"this machine lets nobody mount {request.param}: {made.stderr.strip()}")
+        pytest.skip(f"this machine refuses to mount {request.param}: {made.stderr.strip()}")
     assert made.stdout.strip() in {"overlayfs", "btrfs"}
     shutil.rmtree(tmp_path, ignore_errors=True)
     tmp_path.mkdir(exist_ok=True)
@@ -103,7 +103,7 @@ def test_caches_work_in_a_root_that_is_in_no_mount_table(name: str, tmp_path: Pa
         put(library, root / str(library).lstrip("/"))
     (root / "tmp").mkdir()
     if unshared(_CHROOT, tmp_path, 'chroot "$1/root" /program --gtest_list_tests').returncode:
-        pytest.skip("this machine lets nobody change the root")
+        pytest.skip("this machine refuses to change the root")
     shutil.rmtree(root / "dev")
     shutil.rmtree(root / "proc")
     then = 'TMPDIR=/tmp chroot "$1/root" /program "--gtest_filter=$2"'

@@ -126,7 +126,7 @@ def test_where_all_devices_drop_out_the_session_ends(folder: Path) -> None:
 
 
 class GoneNode:
-    """A worker that has ended, which nobody has noticed yet."""
+    """A worker that has ended, which has not been noticed yet."""
 
     shutting_down = False
 

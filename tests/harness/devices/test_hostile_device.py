@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices that send without end, claim sizes, say what nobody knows, or speak to the terminal."""
+"""Devices that send without end, claim sizes, say unknown words, or speak to the terminal."""
 
 import contextlib
 import io
@@ -99,7 +99,7 @@ def a_packet_of_gigabytes(connection: socket.socket, stream: int) -> None:
     connection.sendall(adb_message(b"WRTE", 1, stream, bytes(1000), size=0xFFFFFFFF))
 
 
-def what_nobody_asked_for(connection: socket.socket, stream: int) -> None:
+def what_was_not_asked_for(connection: socket.socket, stream: int) -> None:
     for number in itertools.count(stream + 1):
         connection.sendall(adb_message(b"WRTE", number % 1000 + 2, number, bytes(65536)))
 
@@ -131,7 +131,7 @@ def no_answer_of_a_file(connection: socket.socket, stream: int) -> None:
     [
         (without_end, LinkOverflow, "larger than 4 MiB"),
         (a_packet_of_gigabytes, LinkBroken, "a packet of 4294967295 bytes"),
-        (what_nobody_asked_for, LinkBroken, "nobody asked for"),
+        (what_was_not_asked_for, LinkBroken, "was not asked for"),
     ],
 )
 def test_output_without_end_ends(act: Act, kind: type[Exception], said: str) -> None:

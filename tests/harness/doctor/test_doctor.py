@@ -247,7 +247,7 @@ def test_root_runs_no_program_that_others_can_put_there(
         ("service neural", "servce neural", "stands in no section"),
         ("/vendor/bin/hw/android", "vendor/bin/hw/android", "no absolute path"),
         ("    user system\n", "", "names no user"),
-        ("    user system\n", "    user nobody_such\n", "there is no user nobody_such"),
+        ("    user system\n", "    user no_such_user\n", "there is no user no_such_user"),
         ("    class hal\n", "    class hal\n    oneshot\n", ""),
         ("-service-halyard -c", "-service-elsewhere -c", "-service-elsewhere is not there"),
     ],
@@ -255,7 +255,7 @@ def test_root_runs_no_program_that_others_can_put_there(
 def test_what_is_wrong_with_a_script_is_named(
     phone: FakePhone, before: str, after: str, words: str
 ) -> None:
-    phone.tool("id", '[ "$1" = nobody_such ] && exit 1; echo 0')
+    phone.tool("id", '[ "$1" = no_such_user ] && exit 1; echo 0')
     text = phone.path(SCRIPT).read_text()
     assert before in text
     phone.file(SCRIPT, text.replace(before, after))

@@ -125,7 +125,7 @@ def test_an_engine_says_nothing_in_the_midst_of_what_is_shown(
     assert capfd.readouterr().err == ""
 
 
-def test_onnx_runtime_says_nothing_of_initializers_that_nobody_reads(
+def test_onnx_runtime_says_nothing_of_initializers_that_are_not_read(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     tensor = onnx.helper.make_tensor_value_info

@@ -40,7 +40,7 @@ def test_gives_away_an_output_that_no_part_reads_and_one_that_some_do() -> None:
     assert groups(steps, ["in"], ["a", "b", "c"])[0].outputs == ("a", "b")
 
 
-def test_leaves_out_what_nobody_reads() -> None:
+def test_leaves_out_what_is_not_read() -> None:
     assert groups([step("in", "a unused")], ["in"], ["a"])[0].outputs == ("a",)
 
 

@@ -123,7 +123,7 @@ def test_blames_the_whole_where_no_operation_is_to_blame() -> None:
     assert list(found) == [WHOLE]
 
 
-def test_asks_nobody_about_nothing() -> None:
+def test_asks_no_device_about_nothing() -> None:
     assert troubles([]) == []
 
 

@@ -579,7 +579,7 @@ def test_a_declared_shape_that_is_not_so_does_not_count(
 
 
 def test_a_declared_shape_that_is_not_so_is_not_asked_for(tmp_path: Path) -> None:
-    """Of a value that goes from one host part to another, where nobody else knows it."""
+    """Of a value that goes from one host part to another, where no other part knows it."""
     g = Graph()
     x = g.op("Relu", g.input("x", (2, 3)))
     info = helper.make_tensor_value_info

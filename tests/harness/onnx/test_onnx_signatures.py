@@ -87,7 +87,7 @@ def test_refuses_input_that_no_signature_names() -> None:
     assert reasons(model, {"Clip": operator(nothing, since(13, inputs=3))}) == []
 
 
-@pytest.mark.parametrize("wanted", ["by_an_operator", "as_an_output", "by_nobody"])
+@pytest.mark.parametrize("wanted", ["by_an_operator", "as_an_output", "by_none"])
 def test_refuses_output_that_is_not_computed_where_it_is_read(wanted: str) -> None:
     g = Graph(0)
     values, places = g.ops("MaxPool", g.input("x", (1, 1, 2, 2)), outputs=2, kernel_shape=[2, 2])
@@ -97,7 +97,7 @@ def test_refuses_output_that_is_not_computed_where_it_is_read(wanted: str) -> No
     elif wanted == "as_an_output":
         outputs.append(places)
     reason = "its output 'Indices' is read, which no operation computes"
-    assert reasons(g.model(*outputs)) == ([] if wanted == "by_nobody" else [reason])
+    assert reasons(g.model(*outputs)) == ([] if wanted == "by_none" else [reason])
 
 
 def test_refuses_version_that_is_not_read() -> None:

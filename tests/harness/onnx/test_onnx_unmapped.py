@@ -107,7 +107,7 @@ def test_operator_without_a_mapping_says_why_and_runs_on_the_host(
 def test_what_follows_a_window_larger_than_its_image_says_what_it_would_have(
     tmp_path: Path,
 ) -> None:
-    """Of which nobody runs the whole."""
+    """Of which no engine runs the whole."""
     g = Graph(3)
     y = g.op("Conv", g.input("x", (1, 2, 2, 2)), g.weights(3, 2, 5, 5))
     path = tmp_path / "model.onnx"

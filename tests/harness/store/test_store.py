@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of results: what is added stays, whoever else writes, and other files are refused."""
+"""The file of results: what is added stays while others write, and other files are refused."""
 
 import json
 import sqlite3
@@ -309,7 +309,7 @@ def test_several_devices_write_at_once(path: Path) -> None:
 
 
 def test_several_make_the_file_at_once(tmp_path: Path) -> None:
-    """Whoever looked before another one wrote waits for it, too."""
+    """One that looked before another one wrote waits for it, too."""
     together = Barrier(4)
 
     def make(path: Path) -> None:

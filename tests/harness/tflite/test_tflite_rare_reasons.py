@@ -355,7 +355,7 @@ def test_a_detection_without_an_option(tmp_path: Path) -> None:
     assert _reason(graph, outputs, tmp_path).startswith("it has no option ")
 
 
-def test_a_variable_that_nobody_names(tmp_path: Path) -> None:
+def test_a_variable_without_a_name(tmp_path: Path) -> None:
     graph = GraphFile()
     x, handle = graph.input((2, 3)), graph.input((1,), "int32")
     value, y = graph.tensor((2, 3)), graph.tensor((2, 3))

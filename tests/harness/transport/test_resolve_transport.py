@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Through which HAL version a service is reached where nobody says so."""
+"""Through which HAL version a service is reached where none is named."""
 
 import contextlib
 from collections.abc import Callable, Sequence

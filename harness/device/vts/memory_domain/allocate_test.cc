@@ -26,7 +26,7 @@ constexpr BufferRole kFirst = {.modelIndex = 0, .ioIndex = 0};
 constexpr BufferRole kOfSecondModel = {.modelIndex = 1, .ioIndex = 0};
 
 // What no device has prepared.
-class NobodysModel final : public IPreparedModel {
+class ForeignModel final : public IPreparedModel {
   public:
     driver::ExecutionResult execute(const driver::Request&,
                                     const driver::ExecuteOptions&) override {
@@ -49,7 +49,7 @@ class NobodysModel final : public IPreparedModel {
     std::string report() override { return {}; }
 
   private:
-    static Status nothing() { return internalError("nobody has prepared this model"); }
+    static Status nothing() { return internalError("this model has not been prepared"); }
 };
 
 Verdict refuses(const DomainSetting& setting, const BufferDescription& description,
@@ -116,7 +116,7 @@ Verdict nullptrPreparedModel(const DomainSetting& setting) {
 }
 
 Verdict invalidPreparedModel(const DomainSetting& setting) {
-    return refusesBoth(setting, {std::make_shared<NobodysModel>()}, {kFirst},
+    return refusesBoth(setting, {std::make_shared<ForeignModel>()}, {kFirst},
                        "for a model that the device has not prepared");
 }
 

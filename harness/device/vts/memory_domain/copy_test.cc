@@ -119,7 +119,7 @@ Verdict copyFromInvalidDimensionsDynamicShape(const DomainSetting& setting) {
                 .from(1, withExtent(withExtent(whole, 0, 2), 3, 4), INVALID_ARGUMENT,
                       "of another shape")
                 .from(1, withExtent(whole, 3, 0), INVALID_ARGUMENT, "of an unknown dimension")
-                .from(1, {}, INVALID_ARGUMENT, "of dimensions that nobody has said")
+                .from(1, {}, INVALID_ARGUMENT, "of dimensions that are not known")
                 .from(1, whole, NONE, "of the right dimensions");
     });
 }

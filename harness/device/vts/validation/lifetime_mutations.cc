@@ -109,7 +109,7 @@ void mutateConsumers(const MutantSource& source, uint32_t operand) {
     }
 }
 
-// An operand like that one, which an operation may write and nobody reads.
+// An operand like that one, which an operation may write and none reads.
 uint32_t addUnread(Subgraph& graph, uint32_t like) {
     Operand operand = graph.operands[like];
     operand.numberOfConsumers = 0;

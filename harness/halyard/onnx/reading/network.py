@@ -167,7 +167,7 @@ class Network:
         return name in self.outputs or bool(self.uses.get(name))
 
     def sole_use(self, name: str) -> Node | None:
-        """The only operator that reads the value, once, if nobody else wants it, and if it is
+        """The only operator that reads the value, once, if nothing else reads it, and if it is
         understood."""
         uses = self.uses.get(name, [])
         if len(uses) != 1 or name in self.outputs or list(uses[0].inputs).count(name) != 1:

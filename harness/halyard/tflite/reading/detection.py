@@ -31,7 +31,7 @@ def with_shapes(graph: Graph) -> Graph:
         try:
             found = _shapes(tensors[operator.inputs[1]].shape, _Options(operator))
         except NotExpressible:
-            # Whoever maps it says so.
+            # The mapping says so.
             continue
         for index, shape in zip(operator.outputs, found, strict=True):
             tensors[index] = replace(tensors[index], shape=shape)

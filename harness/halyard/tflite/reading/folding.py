@@ -168,7 +168,7 @@ def quotient(_: Operator, inputs: list[Array]) -> Array:
 
 
 def steps(_: Operator, inputs: list[Array]) -> Array:
-    """RANGE. A long one is left to whoever computes it anew each time."""
+    """RANGE. A long one is computed anew each time."""
     first, limit, step = (int(each.reshape(())) for each in inputs)
     if step == 0:
         raise ValueError("steps of 0")

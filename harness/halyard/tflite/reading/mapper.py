@@ -72,7 +72,7 @@ class Mapper:
 
     def run(self) -> list[Mapped]:
         for index in self.graph.inputs:
-            # An input of a type that NNAPI has not is for the operators that nobody maps.
+            # An input of a type that NNAPI has not is for the operators that are not mapped.
             if self.tensor(index).data is None and _expressible(self.tensor(index)):
                 self.operands[index] = self.builder.input(
                     self.tensor(index).name, self.type_of(index)

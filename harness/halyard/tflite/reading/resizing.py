@@ -42,7 +42,7 @@ def resized(content: bytes, file: File, said: Shapes) -> bytes:
 
 
 def settled(content: bytes, file: File) -> bytes | None:
-    """The file with the shapes that come to be, where its own are such as nobody knew when it was
+    """The file with the shapes that come to be, where its own were not known when it was
     made: 1 stands in their places. None where it knows them, or LiteRT can't tell."""
     if not _has_placeholders(file):
         return None

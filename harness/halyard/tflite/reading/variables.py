@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables of VAR_HANDLE, as streaming models keep what they heard: they become inputs and outputs
-of the model, so that whoever runs it hands them on."""
+of the model, so that the program that runs it hands them on."""
 
 from __future__ import annotations
 
