@@ -236,6 +236,12 @@ def test_names_tell_what_a_file_is() -> None:
     assert named == []
 
 
+def test_no_file_of_the_harness_is_long() -> None:
+    sources = tracked("harness/*.py", "harness/*.cc", "harness/*.h")
+    assert sources
+    assert [file for file in sources if (ROOT / file).read_text().count("\n") >= 500] == []
+
+
 def test_nothing_tracked_is_a_link_or_ignored() -> None:
     # A link may lead to a place that only one machine has.
     def listed(*options: str) -> list[str]:
