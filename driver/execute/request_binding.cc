@@ -79,6 +79,8 @@ Status bindRequest(const Request& request, const RequestShapes& shapes,
             input.bytes = *bytes;
         } else {
             input.bytes = bytes->first(shapes.inputBytes[i]);
+            input.isPrivate =
+                    std::get<MemoryUse>(pools[request.inputs[i].location.poolIndex]).isPrivate();
         }
     }
     binding.outputs.clear();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "engine/base/checked_math.h"
 
@@ -24,6 +25,23 @@ class HeapMemory final : public ResidentMemory {
 
     // A pool is shared: being const says nothing about who else writes to its bytes.
     mutable std::vector<uint8_t> mBytes;
+};
+
+class BorrowedMemory final : public ResidentMemory {
+  public:
+    BorrowedMemory(std::span<uint8_t> bytes, bool writable, std::shared_ptr<const void> owner)
+        : mBytes(bytes), mWritable(writable), mOwner(std::move(owner)) {}
+
+    std::string_view name() const override { return "ashmem"; }
+    bool writable() const override { return mWritable; }
+    bool isPrivate() const override { return true; }
+
+  private:
+    std::span<uint8_t> all() const override { return mBytes; }
+
+    const std::span<uint8_t> mBytes;
+    const bool mWritable;
+    const std::shared_ptr<const void> mOwner;
 };
 
 }  // namespace
@@ -76,6 +94,18 @@ Status checkIntact(const MemoryUse& pool, std::string_view owner, size_t poolInd
 
 std::shared_ptr<const Memory> allocateHeapMemory(size_t size) {
     return std::make_shared<const HeapMemory>(size);
+}
+
+std::shared_ptr<const Memory> borrowMemory(std::span<uint8_t> bytes,
+                                           std::shared_ptr<const void> owner) {
+    return std::make_shared<const BorrowedMemory>(bytes, true, std::move(owner));
+}
+
+std::shared_ptr<const Memory> borrowMemory(std::span<const uint8_t> bytes,
+                                           std::shared_ptr<const void> owner) {
+    // Not written to: writable() says so.
+    return std::make_shared<const BorrowedMemory>(
+            std::span(const_cast<uint8_t*>(bytes.data()), bytes.size()), false, std::move(owner));
 }
 
 }  // namespace halyard::driver

@@ -48,6 +48,8 @@ class Mapping {
     // False once the owner was found to have cut the object short: what has been read of it may be
     // zeros instead, and what has been written may have gone nowhere. Can't become true again.
     virtual bool intact() const = 0;
+    // True where no other writes to it while a request uses it: control inputs are read in place.
+    virtual bool isPrivate() const { return false; }
 };
 
 // Bytes of a memory that are in use, for as long as it or a copy of it lives. The other side may
@@ -64,6 +66,7 @@ class MemoryUse {
     Result<std::span<uint8_t>> bytes(uint64_t offset, uint64_t length) const;
     bool writable() const { return mMapping != nullptr && mMapping->writable(); }
     bool intact() const { return mMapping == nullptr || mMapping->intact(); }
+    bool isPrivate() const { return mMapping != nullptr && mMapping->isPrivate(); }
     // What keeps the bytes where they are; null: there are none.
     const std::shared_ptr<const Mapping>& mapping() const { return mMapping; }
 
@@ -131,5 +134,16 @@ Status checkIntact(const MemoryUse& pool, std::string_view owner, size_t poolInd
 
 // Memory on the heap under the name "ashmem", zeroed; for callers in the same process.
 std::shared_ptr<const Memory> allocateHeapMemory(size_t size);
+
+// Bytes of a caller in the same process under the name "ashmem", used where they lie: for requests
+// and constants given by pointer. The caller writes to none that a request reads while it runs, nor
+// to constants while their model lives; `owner` (null: they outlive all uses) is let go of when no
+// use and no copy of the memory is left, on any thread. Using it neither maps, charges nor
+// allocates anything.
+std::shared_ptr<const Memory> borrowMemory(std::span<uint8_t> bytes,
+                                           std::shared_ptr<const void> owner);
+// The same of bytes that are only read: writable() is false.
+std::shared_ptr<const Memory> borrowMemory(std::span<const uint8_t> bytes,
+                                           std::shared_ptr<const void> owner);
 
 }  // namespace halyard::driver
