@@ -28,7 +28,7 @@ std::shared_ptr<PreparedModel> prepare(const Model& model) {
     return prepared.ok() ? *prepared : nullptr;
 }
 
-Subgraph unary(OperationType type) {
+Subgraph unaryBody(OperationType type) {
     return OperationModel(type).input(floats({2})).output(floats({2})).build().main;
 }
 
@@ -39,7 +39,7 @@ Model branching(OperationType otherwise) {
             .subgraph(1)
             .input(floats({2}))
             .output(floats({2}))
-            .build({unary(OperationType::RELU), unary(otherwise)});
+            .build({unaryBody(OperationType::RELU), unaryBody(otherwise)});
 }
 
 // (n, limit) -> n + 1, as long as n < limit.
@@ -89,7 +89,7 @@ TEST(ControlFlow, FailsToRunWithoutACondition) {
         (omitted ? model.omitted(kFlag) : model.input(kFlag)).subgraph(0).subgraph(1);
         return model.input(floats({2}))
                 .output(floats({2}))
-                .build({unary(OperationType::RELU), unary(OperationType::NEG)});
+                .build({unaryBody(OperationType::RELU), unaryBody(OperationType::NEG)});
     };
     const Result<std::vector<bool>> supported =
             makeDevice()->supportedOperations(withCondition(true), HalVersion::V1_3);

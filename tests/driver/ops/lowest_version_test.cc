@@ -21,7 +21,7 @@ std::optional<HalVersion> lowest(const Model& model) {
     return version.ok() ? std::optional(*version) : std::nullopt;
 }
 
-Model unary(OperationType type, const OperandSpec& spec) {
+Model unaryModel(OperationType type, const OperandSpec& spec) {
     ModelBuilder builder;
     const uint32_t input = builder.input(spec);
     builder.operation(type, {input}, {builder.output(spec)});
@@ -48,11 +48,11 @@ Model reverseModel() {
 TEST(LowestVersion, IsTheFirstThatTheModelIsValidIn) {
     EXPECT_EQ(lowest(floatConvModel()), HalVersion::V1_0);
     EXPECT_EQ(lowest(quantConvModel()), HalVersion::V1_0);
-    EXPECT_EQ(lowest(unary(OperationType::RELU, {TENSOR_FLOAT16, {2}})), HalVersion::V1_2);
-    EXPECT_EQ(lowest(unary(OperationType::RELU, {TENSOR_QUANT8_ASYMM_SIGNED, {2}, 1.0F})),
+    EXPECT_EQ(lowest(unaryModel(OperationType::RELU, {TENSOR_FLOAT16, {2}})), HalVersion::V1_2);
+    EXPECT_EQ(lowest(unaryModel(OperationType::RELU, {TENSOR_QUANT8_ASYMM_SIGNED, {2}, 1.0F})),
               HalVersion::V1_3);
-    EXPECT_EQ(lowest(unary(OperationType::RELU, floats({}))), HalVersion::V1_2);
-    EXPECT_EQ(lowest(unary(OperationType::HARD_SWISH, floats({2}))), HalVersion::V1_3);
+    EXPECT_EQ(lowest(unaryModel(OperationType::RELU, floats({}))), HalVersion::V1_2);
+    EXPECT_EQ(lowest(unaryModel(OperationType::HARD_SWISH, floats({2}))), HalVersion::V1_3);
     EXPECT_EQ(lowest(packModel()), HalVersion::AIDL_V2);
     EXPECT_EQ(lowest(reverseModel()), HalVersion::AIDL_V3);
 }
@@ -70,7 +70,7 @@ TEST(LowestVersion, CountsWhatTheModelAsAWholeHolds) {
 }
 
 TEST(LowestVersion, OfAnOperationThatHalyardLacksIsTheOneThatBroughtIt) {
-    EXPECT_EQ(lowest(unary(OperationType::OEM_OPERATION, floats({2}))), HalVersion::V1_0);
+    EXPECT_EQ(lowest(unaryModel(OperationType::OEM_OPERATION, floats({2}))), HalVersion::V1_0);
 }
 
 TEST(LowestVersion, IsThatOfTheScales) {
@@ -96,10 +96,10 @@ TEST(LowestVersion, DoesNotExistForAModelThatIsNeverValid) {
 // does not.
 TEST(LowestVersion, IsWhereDevicesBeginToTakeTheModel) {
     const std::unique_ptr<Device> device = makeDevice();
-    for (const Model& model :
-         {floatConvModel(), packModel(), reverseModel(),
-          unary(OperationType::HARD_SWISH, floats({2})),
-          unary(OperationType::QUANTIZE, floats({2})), unary(OperationType::RELU, floats({}))}) {
+    for (const Model& model : {floatConvModel(), packModel(), reverseModel(),
+                               unaryModel(OperationType::HARD_SWISH, floats({2})),
+                               unaryModel(OperationType::QUANTIZE, floats({2})),
+                               unaryModel(OperationType::RELU, floats({}))}) {
         for (const HalVersion version : kVersions) {
             const bool taken = device->supportedOperations(model, version).ok();
             EXPECT_EQ(taken, lowest(model).has_value() && version >= *lowest(model));

@@ -26,7 +26,7 @@ std::string hex(const Sha256::Digest& digest) {
     return text;
 }
 
-std::span<const uint8_t> bytesOf(std::string_view text) {
+std::span<const uint8_t> bytesIn(std::string_view text) {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
@@ -36,13 +36,13 @@ TEST(Sha256, IsThatOfTheStandard) {
     EXPECT_EQ(hex(nothing.finish()),
               "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     Sha256 letters;
-    letters.add(bytesOf("abc"));
+    letters.add(bytesIn("abc"));
     EXPECT_EQ(hex(letters.finish()),
               "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     Sha256 million;
     const std::string part(1000, 'a');
     for (int i = 0; i < 1000; ++i) {
-        million.add(bytesOf(part));
+        million.add(bytesIn(part));
     }
     EXPECT_EQ(hex(million.finish()),
               "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
@@ -87,7 +87,7 @@ TEST(Sha256, PadsToWholeBlocks) {
     for (const Sha256::Compress compress : {Sha256::portable(), Sha256::fastest()}) {
         for (const auto& [size, expected] : known) {
             Sha256 hash(compress);
-            hash.add(bytesOf(std::string(size, 'a')));
+            hash.add(bytesIn(std::string(size, 'a')));
             EXPECT_EQ(hex(hash.finish()), expected) << size;
         }
     }
