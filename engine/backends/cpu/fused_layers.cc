@@ -105,8 +105,7 @@ std::optional<FusionCandidate> fusionCandidate(const Graph& graph, const Partiti
         layers.expansion = gemmLayerOf(
                 graph, first,
                 filterOf({.window = &convolution->window, .groups = convolution->groups}, weights,
-                         kTilePanels.depthGroup),
-                !isStrict, form.fewRows);
+                         kTilePanels.depthGroup));
     }
     candidate.projection = after(*next);
     if (candidate.projection.has_value()) {

@@ -125,9 +125,10 @@ TEST(CpuDescription, SharesACachePerCore) {
 TEST(CpuDescription, BelievesNothingThatNoProcessorCouldHave) {
     const std::string many(1 << 16, '9');
     for (const std::string& text :
-         {std::string(), std::string("-1"), std::string("0"), std::string("K"), std::string("3T"),
-          std::string("99999999999999999999K"), std::string("9223372036854775807G"), many,
-          std::string("0-"), std::string("0-99999999999"), std::string("\0\xFF", 2)}) {
+         {std::string(), std::string("-1"), std::string("0"), std::string("512"), std::string("K"),
+          std::string("3T"), std::string("99999999999999999999K"),
+          std::string("9223372036854775807G"), many, std::string("0-"),
+          std::string("0-99999999999"), std::string("\0\xFF", 2)}) {
         SCOPED_TRACE(text.substr(0, 20));
         const FakeCpus cpus;
         cpus.write("present", "0," + text);

@@ -218,6 +218,15 @@ TEST(GemmChoice, StreamsWeightsOfOneRowFromBeyondL2) {
     EXPECT_FALSE(isTaken(cpu_test::cortexA76(), 1, 256, 1));
     EXPECT_TRUE(isTaken(cpu_test::cortexA76(), 1, 512, 1));
     EXPECT_FALSE(isTaken(cpu_test::cortexX(), 1, 512, 1));
+    const auto choiceOf = [](int64_t rows, int64_t columns) {
+        return chooseGemm(GemmLayer::fullyConnected(rows, 1023, columns),
+                          cpu_test::sapphireRapids(), plainWeights())
+                .value();
+    };
+    EXPECT_TRUE(choiceOf(1, 512).streamsWeights) << "2 MiB with the biases";
+    EXPECT_FALSE(choiceOf(2, 512).streamsWeights);
+    EXPECT_EQ(whyNot(choiceOf(1, 256).lost, Form::STREAMED_WEIGHTS),
+              "a thread's 1024 KiB of weights stay in L2");
 }
 
 // ---- Depthwise ----------------------------------------------------------------------------------

@@ -168,6 +168,11 @@ class Chooser {
         HALYARD_ASSIGN_OR_RETURN(const bool hasBf16Weights, tryBf16Weights());
         mChoice.form = hasBf16Weights ? Form::BF16_WEIGHT_GEMM : Form::FLOAT_GEMM;
         mChoice.cycles = mLayer.rows == kUnknownExtent ? 0.0 : floatCycles();
+        if (mLayer.rows == 1) {
+            mChoice.streamsWeights = mChoice.lost.takes(
+                    Form::STREAMED_WEIGHTS, isStreamed(1, mLayer.packedBytes(hasBf16Weights),
+                                                       mLayer.threads, mTuning.vectors));
+        }
         return std::move(mChoice);
     }
 
@@ -324,6 +329,12 @@ GemmLayer GemmLayer::fullyConnected(int64_t rows, int64_t depth, int64_t columns
             .inputC = depth,
             .outputC = columns,
             .runLength = depth};
+}
+
+size_t GemmLayer::packedBytes(bool hasBf16Weights) const {
+    const int64_t steps = hasBf16Weights ? ceilDivide(depth(), 2) : depth();
+    return static_cast<size_t>(ceilDivide(groupColumns(), lanes) * groups * (steps + 1) * lanes) *
+           sizeof(float);
 }
 
 Form int8VectorForm(InstructionSet set) {

@@ -38,8 +38,10 @@ struct GemmLayer {
     // Of int8: whether results are of the input's type, and the largest multiplier.
     bool keepsType = true;
     float largestMultiplier = 0.0F;
-    // Of the float micro-kernel.
+    // Of the float micro-kernel: rows that wait for the weights, and columns of a packed B panel.
     int64_t fewRows = 3;
+    int64_t lanes = 16;
+    size_t threads = 1;  // as many as may ever share the weights
 
     int64_t depth() const { return runs * runLength; }
     int64_t groupColumns() const { return outputC / groups; }
@@ -48,6 +50,8 @@ struct GemmLayer {
     static GemmLayer convolution(int64_t output, int64_t inputC, int64_t outputC, int64_t side,
                                  int64_t stride = 1);
     static GemmLayer fullyConnected(int64_t rows, int64_t depth, int64_t columns);
+    // Of the float GEMM.
+    size_t packedBytes(bool hasBf16Weights) const;
     GemmLayer ofInt8() const {
         GemmLayer layer = *this;
         layer.elements = Elements::INT8;
@@ -67,7 +71,8 @@ struct GemmChoice {
     Form form = Form::FLOAT_GEMM;
     int leftParts = 0;  // of a BF16_SPLIT_GEMM: bf16 parts of A and of B
     int rightParts = 0;
-    double cycles = 0.0;  // estimated, on one core
+    bool streamsWeights = false;  // of a float GEMM, if the rows stay as many as they are
+    double cycles = 0.0;          // estimated, on one core
     LostForms lost;
 };
 

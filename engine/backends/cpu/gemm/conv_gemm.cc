@@ -2,7 +2,6 @@
 
 #include "engine/backends/cpu/gemm/conv_gemm.h"
 
-#include <string>
 #include <utility>
 #include <variant>
 
@@ -41,12 +40,17 @@ Result<std::unique_ptr<const StepKernel>> compileForm(const GemmChoice& choice,
                                                       InstructionSet set) {
     switch (choice.form) {
         case Form::INT8_GEMM_AMX:
-            return compileAmxConvGemm(std::move(definition), arguments, *amxInt8Gemm(set),
-                                      toString(set));
+            if (const AmxInt8Gemm* const tiles = amxInt8Gemm(set); tiles != nullptr) {
+                return compileAmxConvGemm(std::move(definition), arguments, *tiles, toString(set));
+            }
+            return internalError("this build has no tiles");
         case Form::BF16_SPLIT_GEMM:
-            return compileBf16SplitConvGemm(std::move(definition), arguments, *bf16SplitGemm(set),
-                                            {.left = choice.leftParts, .right = choice.rightParts},
-                                            toString(set));
+            if (const Bf16SplitGemm* const tiles = bf16SplitGemm(set); tiles != nullptr) {
+                return compileBf16SplitConvGemm(
+                        std::move(definition), arguments, *tiles,
+                        {.left = choice.leftParts, .right = choice.rightParts}, toString(set));
+            }
+            return internalError("this build has no tiles");
         case Form::BF16_WEIGHT_GEMM:
         case Form::FLOAT_GEMM:
             return compileFloatConvGemm(std::move(definition), arguments, set,

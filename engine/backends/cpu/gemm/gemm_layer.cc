@@ -33,8 +33,7 @@ float largestMultiplier(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-GemmLayer gemmLayerOf(const Graph& graph, const Node& node, const ConvGemmFilter& filter,
-                      bool isRough, int64_t fewRows) {
+GemmLayer gemmLayerOf(const Graph& graph, const Node& node, const ConvGemmFilter& filter) {
     const TensorType& x = graph.tensor(node.inputs[0]).type;
     const TensorType& output = graph.tensor(node.outputs[0]).type;
     GemmLayer layer;
@@ -46,8 +45,6 @@ GemmLayer gemmLayerOf(const Graph& graph, const Node& node, const ConvGemmFilter
     layer.inputC = filter.depth() * filter.groups;
     layer.runs = filter.runs;
     layer.runLength = filter.runLength;
-    layer.isRough = isRough;
-    layer.fewRows = fewRows;
     layer.rows = kUnknownExtent;
     if (output.shape.isFullyKnown()) {
         layer.rows = 1;
@@ -79,9 +76,13 @@ GemmLayer gemmLayerOf(const Graph& graph, const Node& node, const ConvGemmFilter
 
 GemmLayer gemmLayerOf(const KernelArguments& arguments, const ConvGemmFilter& filter,
                       InstructionSet set) {
-    return gemmLayerOf(arguments.graph, arguments.node, filter,
-                       arguments.options.fastMath || arguments.graph.relaxedFloat(),
-                       floatGemm(set).fewRows);
+    const FloatGemm& form = floatGemm(set);
+    GemmLayer layer = gemmLayerOf(arguments.graph, arguments.node, filter);
+    layer.isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
+    layer.fewRows = form.fewRows;
+    layer.lanes = form.lanes;
+    layer.threads = arguments.threads;
+    return layer;
 }
 
 }  // namespace halyard::engine::cpu

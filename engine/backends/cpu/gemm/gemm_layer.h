@@ -10,9 +10,8 @@
 
 namespace halyard::engine::cpu {
 
-// Of a Conv2d or a FullyConnected. `isRough`: results may be as rough as float16's.
-GemmLayer gemmLayerOf(const Graph& graph, const Node& node, const ConvGemmFilter& filter,
-                      bool isRough, int64_t fewRows);
+// Of a Conv2d or a FullyConnected, but for what the micro-kernel and the options say.
+GemmLayer gemmLayerOf(const Graph& graph, const Node& node, const ConvGemmFilter& filter);
 
 // Of a node that is compiled to floatGemm(set), or to a form that is measured against it.
 GemmLayer gemmLayerOf(const KernelArguments& arguments, const ConvGemmFilter& filter,
