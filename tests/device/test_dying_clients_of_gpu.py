@@ -40,7 +40,8 @@ class Counts:
 
 
 class FakeGpu:
-    """The library on the device, and the files that steer it (tests/fake_opencl/from_outside.h)."""
+    """The library on the device, and the files that control it: see
+    tests/fake_opencl/from_outside.h."""
 
     def __init__(self, device: VirtualDevice) -> None:
         self._device = device

@@ -75,7 +75,7 @@ def _features(sketch: Sketch, nchw: bool, batches: int) -> tuple[TensorType, tup
 
 
 def _inner(extents: tuple[int, int], ratios: Sequence[float]) -> int:
-    """A square that the picture holds, and the last step of a box."""
+    """A square that the image holds, and the last step of a box."""
     return int(min(extent * ratio for extent, ratio in zip(extents, ratios, strict=True))) - 1
 
 
@@ -86,7 +86,7 @@ def regions(sketch: Sketch) -> RandomCase:
     ratios = [sketch.pick((1.0, 2.0, 4.0)) for _ in range(2)]
     inputs = [
         sketch.tensor(data),
-        # A region for pooling lies within the picture.
+        # A region for pooling lies within the image.
         _box_tensor(sketch, data, _boxes(sketch, count, _inner(extents, ratios))),
         _batches(sketch, count, batches),
         *(sketch.integer_scalar(sketch.integer(1, 4)) for _ in range(2)),

@@ -15,7 +15,7 @@ from halyard.cli.options.reading import reading_options
 from halyard.conversion import FORMATS, convert
 from halyard.model import Conversion, NnapiPart, Part, TensorInfo, operation_name
 from halyard.model.dot import dot
-from halyard.model.drawing import PICTURES, check_drawable, drawn
+from halyard.model.drawing import DRAWINGS, check_drawable, drawn
 from halyard.model.listing import listing
 from halyard.model.read_options import ReadOptions
 from halyard.output_file import check_writable
@@ -114,7 +114,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _write_graph(path: Path, text: str) -> None:
-    if path.suffix in PICTURES:
+    if path.suffix in DRAWINGS:
         output_file.write(path, drawn(text, path.suffix[1:]))
     else:
         _write_text(path, text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs as pictures, by Graphviz's program dot where it is installed."""
+"""Graphs as drawings, by Graphviz's program dot where it is installed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from halyard.errors import HalyardError, ProgramMissing
 
-PICTURES = (".svg", ".png", ".pdf")
+DRAWINGS = (".svg", ".png", ".pdf")
 
 
 def check_drawable(source: Path, path: Path) -> None:
-    """ProgramMissing where a picture is wanted and nothing here draws it."""
-    if path.suffix in PICTURES and shutil.which("dot") is None:
+    """ProgramMissing where a drawing is wanted and nothing here draws it."""
+    if path.suffix in DRAWINGS and shutil.which("dot") is None:
         raise ProgramMissing(
-            f"{path}: a picture takes Graphviz's program dot, which is not installed here (apt "
+            f"{path}: a drawing takes Graphviz's program dot, which is not installed here (apt "
             f"install graphviz); where it is: halyard convert {source} --graph - | "
             f"dot -T{path.suffix[1:]} >{path.name}"
         )

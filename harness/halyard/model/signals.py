@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthetic sequences: feature vectors that change slowly, as those of speech do.
 
-Each stretch of a sequence has a pattern of its own, one of a few that come back, and blends into
+Each section of a sequence has a pattern of its own, one of a few that come back, and blends into
 the next one.
 """
 

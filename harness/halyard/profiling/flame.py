@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time of a model went, as a flame graph: a picture in one file, or folded stacks."""
+"""Where the time of a model went, as a flame graph: a drawing in one file, or folded stacks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stack_of(time: NodeTime) -> list[str]:
     row = time.row
     node = f"{time.name} [{row.kernel}]" if row.kernel else time.name
     frames = [row.backend or "nothing", operation_of(row.label) or row.node, node]
-    # Names come from the device, and a picture has no control characters.
+    # Names come from the device, and a drawing has no control characters.
     return [printable(frame).replace("\n", " ").replace("\t", " ") for frame in frames]
 
 
@@ -93,6 +93,6 @@ def _draw(parts: list[str], frame: Frame, total: int, x: float, level: int) -> N
 
 
 def _colour(name: str, level: int) -> str:
-    """Warm, and the same for the same name in every picture."""
+    """Warm, and the same for the same name in every drawing."""
     mixed = zlib.crc32(name.partition(" ")[2].encode() or name.encode())
     return f"hsl({mixed % 50 + 5},{75 if level else 30}%,{70 + mixed // 50 % 10}%)"

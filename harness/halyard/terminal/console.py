@@ -42,7 +42,7 @@ _CONTROL = re.compile(
 
 
 def printable(text: str) -> str:
-    """Text from a device, for a terminal: what would steer that is shown as Python writes it.
+    """Text from a device, for a terminal: control characters as Python writes them.
 
     Whatever is printed goes through this but the output of a shell command, which is the user's.
     """

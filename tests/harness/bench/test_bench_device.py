@@ -224,9 +224,9 @@ def test_the_warm_up_is_told_to_the_engine(
     told = []
     send = ServedByLines.series
 
-    def noted(process: ServedByLines, stretch: Executions, **more: float) -> Sequence[pb.Timing]:
-        told.append(f"run {stretch.count} 0 {stretch.least_s:f} {stretch.most_s:f}")
-        return send(process, stretch, **more)
+    def noted(process: ServedByLines, executions: Executions, **more: float) -> Sequence[pb.Timing]:
+        told.append(f"run {executions.count} 0 {executions.least_s:f} {executions.most_s:f}")
+        return send(process, executions, **more)
 
     monkeypatch.setattr(ServedByLines, "series", noted)
     done = invoke(*SMALL, "--types", "float32", "--peers", "litert", "--runs", "2", *words)

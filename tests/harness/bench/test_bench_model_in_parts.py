@@ -296,7 +296,7 @@ class Fixed(Served):
         self.asked.append((count, warmup))
         return [self._ns] * count
 
-    def series(self, stretch: Executions, *, expected_s: float = 0.0) -> Sequence[pb.Timing]:
+    def series(self, executions: Executions, *, expected_s: float = 0.0) -> Sequence[pb.Timing]:
         raise NotImplementedError
 
     def profile(
@@ -333,7 +333,7 @@ def test_the_whole_takes_what_its_parts_do(fixed: tuple[ServedParts, list[Fixed]
 
 
 @pytest.mark.parametrize(
-    ("stretch", "count"),
+    ("executions", "count"),
     [
         (Executions(0), 1),
         (Executions(7), 7),
@@ -344,9 +344,9 @@ def test_the_whole_takes_what_its_parts_do(fixed: tuple[ServedParts, list[Fixed]
     ],
 )
 def test_a_warm_up_is_as_long_as_it_is_to_be(
-    fixed: tuple[ServedParts, list[Fixed]], stretch: Executions, count: int
+    fixed: tuple[ServedParts, list[Fixed]], executions: Executions, count: int
 ) -> None:
-    assert len(fixed[0].series(stretch)) == count
+    assert len(fixed[0].series(executions)) == count
 
 
 def test_the_whole_holds_and_prepares_what_its_parts_do(tmp_path: Path, site: Site) -> None:

@@ -122,10 +122,10 @@ def test_a_picture_is_drawn_by_dot(file: Path, tmp_path: Path, programs: Path) -
     program.write_text('#!/bin/sh\necho "$1"\n/bin/cat\n')
     program.chmod(0o755)
     for kind in ("svg", "png", "pdf"):
-        picture = tmp_path / f"graph.{kind}"
-        result = invoke(file, "--graph", picture)
+        drawing = tmp_path / f"graph.{kind}"
+        result = invoke(file, "--graph", drawing)
         assert result.exit_code == 0, result.output
-        assert picture.read_text().startswith(f"-T{kind}\ndigraph")
+        assert drawing.read_text().startswith(f"-T{kind}\ndigraph")
     program.write_text("#!/bin/sh\necho 'no fonts' >&2\nexit 3\n")
     result = invoke(file, "--graph", tmp_path / "failed.svg")
     assert (result.exit_code, "dot failed: no fonts" in result.output) == (1, True)

@@ -92,10 +92,10 @@ def test_what_run_wrote_is_an_input_again(embedding: Path, tmp_path: Path) -> No
 
 
 def test_a_model_of_the_zoo_takes_an_image(tmp_path: Path) -> None:
-    Image.new("RGB", (40, 50), (200, 10, 90)).save(tmp_path / "picture.jpg")
+    Image.new("RGB", (40, 50), (200, 10, 90)).save(tmp_path / "image.jpg")
     result = invoke(
         "run", "mobilenet_v2", "--size", 32, "--width", 0.1, "--device", "host", "--repeat", 1,
-        "--input", tmp_path / "picture.jpg", "--mean", "127.5", "--scale", "1/127.5",
+        "--input", tmp_path / "image.jpg", "--mean", "127.5", "--scale", "1/127.5",
         "--output", tmp_path / "out",
     )  # fmt: skip
     assert result.exit_code == 0, result.output

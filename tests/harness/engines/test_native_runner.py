@@ -196,10 +196,10 @@ def convolution_case() -> pb.TestCase:
     bias = np.zeros(64, np.float32)
     model.pools.append(weights.tobytes() + bias.tobytes())
     model.operand_values = np.array([1, 1, 1, 0], np.int32).tobytes()
-    picture = (1, 28, 28, 64)
+    feature_map = (1, 28, 28, 64)
     constant = pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE
     add = model.main.operands.add
-    add(type=FLOATS, dimensions=picture, lifetime=pb.OPERAND_LIFE_TIME_SUBGRAPH_INPUT)
+    add(type=FLOATS, dimensions=feature_map, lifetime=pb.OPERAND_LIFE_TIME_SUBGRAPH_INPUT)
     add(
         type=FLOATS,
         dimensions=weights.shape,
@@ -218,13 +218,13 @@ def convolution_case() -> pb.TestCase:
             lifetime=pb.OPERAND_LIFE_TIME_CONSTANT_COPY,
             location=pb.DataLocation(offset=4 * scalar, length=4),
         )
-    add(type=FLOATS, dimensions=picture, lifetime=pb.OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT)
+    add(type=FLOATS, dimensions=feature_map, lifetime=pb.OPERAND_LIFE_TIME_SUBGRAPH_OUTPUT)
     model.main.operations.add(
         type=pb.OPERATION_TYPE_CONV_2D, inputs=[0, 1, 2, 3, 4, 5, 6], outputs=[7]
     )
     model.main.input_indexes.append(0)
     model.main.output_indexes.append(7)
-    values = np.zeros(picture, np.float32)
+    values = np.zeros(feature_map, np.float32)
     case.examples.add(
         inputs=[pb.InputValue(data=values.tobytes())],
         outputs=[pb.OutputBuffer(byte_size=values.nbytes)],

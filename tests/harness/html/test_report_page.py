@@ -340,7 +340,7 @@ def test_shows_what_devices_and_files_say_and_runs_none_of_it(
             ("host", sample.run(model=text, median=3.0)),
         ]
     page = page_of(tmp_path, *documents)
-    # What would steer a terminal, or turn the direction of what is read.
+    # Characters that control a terminal, or turn the direction of what is read.
     assert not re.findall("[\x00\x1b\u202e\u2066]", page.read_text())
     browser.show(page)
     assert browser.complaints == []

@@ -142,11 +142,11 @@ def test_refuses_files_that_do_not_fit(save: Save, ids: str, mask: str, tmp_path
 
 
 @pytest.fixture
-def picture(tmp_path: Path) -> str:
+def image_file(tmp_path: Path) -> str:
     """2 high, 3 wide; red, green and blue are told apart."""
     pixels = np.arange(18, dtype=np.uint8).reshape(2, 3, 3) * 10
-    Image.fromarray(pixels).save(tmp_path / "picture.png")
-    return str(tmp_path / "picture.png")
+    Image.fromarray(pixels).save(tmp_path / "image.png")
+    return str(tmp_path / "image.png")
 
 
 PIXELS = np.arange(18).reshape(1, 2, 3, 3) * 10
@@ -157,54 +157,54 @@ def image(word: str, what: TensorInfo, pixels: Pixels | None = None) -> Array:
     return found
 
 
-def test_an_image_has_the_layout_of_its_input(picture: str) -> None:
-    last = image(picture, info("x", np.float32, 1, 2, 3, 3))
+def test_an_image_has_the_layout_of_its_input(image_file: str) -> None:
+    last = image(image_file, info("x", np.float32, 1, 2, 3, 3))
     np.testing.assert_array_equal(last, ((PIXELS - 128) / 128).astype(np.float32))
-    first = image(picture, info("x", np.float32, 1, 3, 2, 3), Pixels(Layout.NCHW))
+    first = image(image_file, info("x", np.float32, 1, 3, 2, 3), Pixels(Layout.NCHW))
     np.testing.assert_array_equal(first, last.transpose(0, 3, 1, 2))
-    first = image(picture, info("x", np.uint8, 1, 3, 4, 6))
+    first = image(image_file, info("x", np.uint8, 1, 3, 4, 6))
     assert first.shape == (1, 3, 4, 6)
 
 
-def test_an_image_takes_a_layout_where_both_would_do(picture: str) -> None:
+def test_an_image_takes_a_layout_where_both_would_do(image_file: str) -> None:
     both = info("x", np.uint8, 1, 3, 2, 3)
     with pytest.raises(HalyardError, match=r"\[1, 3, 2, 3\] may be NHWC or NCHW: --layout says"):
-        image(picture, both)
-    assert image(picture, both, Pixels(Layout.NHWC)).shape == (1, 3, 2, 3)
-    first = image(picture, both, Pixels(Layout.NCHW))
+        image(image_file, both)
+    assert image(image_file, both, Pixels(Layout.NHWC)).shape == (1, 3, 2, 3)
+    first = image(image_file, both, Pixels(Layout.NCHW))
     np.testing.assert_array_equal(first, PIXELS.transpose(0, 3, 1, 2))
 
 
-def test_mean_and_scale_are_of_all_channels_or_of_each(picture: str) -> None:
+def test_mean_and_scale_are_of_all_channels_or_of_each(image_file: str) -> None:
     x = info("x", np.float32, 1, 2, 3, 3)
-    found = image(picture, x, Pixels(mean=(100.0, 50.0, 25.0), scale=(0.5, 0.25, 2.0)))
+    found = image(image_file, x, Pixels(mean=(100.0, 50.0, 25.0), scale=(0.5, 0.25, 2.0)))
     expected = (PIXELS - [100, 50, 25]) * [0.5, 0.25, 2.0]
     np.testing.assert_array_equal(found, expected.astype(np.float32))
-    np.testing.assert_array_equal(image(picture, x, Pixels(mean=(127.5,))), PIXELS - 127.5)
-    np.testing.assert_allclose(image(picture, x, Pixels(scale=(1 / 255,))), PIXELS / 255, 1e-6)
+    np.testing.assert_array_equal(image(image_file, x, Pixels(mean=(127.5,))), PIXELS - 127.5)
+    np.testing.assert_allclose(image(image_file, x, Pixels(scale=(1 / 255,))), PIXELS / 255, 1e-6)
     with pytest.raises(HalyardError, match="--mean has 2 numbers, and the input x has 3 channels"):
-        image(picture, x, Pixels(mean=(1.0, 2.0)))
+        image(image_file, x, Pixels(mean=(1.0, 2.0)))
 
 
-def test_mean_and_scale_are_in_steps_of_a_quantised_input(picture: str) -> None:
+def test_mean_and_scale_are_in_steps_of_a_quantised_input(image_file: str) -> None:
     """To the nearest, and no further than the type goes."""
     x = info("x", np.int8, 1, 2, 3, 3, scale=0.5, zero_point=-10)
-    found = image(picture, x, Pixels(mean=(100.0,), scale=(0.7,)))
+    found = image(image_file, x, Pixels(mean=(100.0,), scale=(0.7,)))
     expected = np.clip(np.rint((PIXELS - 100) * 0.7 / 0.5) - 10, -128, 127)
     assert expected.min() == -128
     np.testing.assert_array_equal(found, expected)
     with pytest.raises(HalyardError, match="make real numbers, and the input x takes uint8"):
-        image(picture, info("x", np.uint8, 1, 2, 3, 3), Pixels(mean=(1.0,)))
+        image(image_file, info("x", np.uint8, 1, 2, 3, 3), Pixels(mean=(1.0,)))
 
 
-def test_an_image_is_for_an_input_of_one(picture: str, tmp_path: Path) -> None:
+def test_an_image_is_for_an_input_of_one(image_file: str, tmp_path: Path) -> None:
     with pytest.raises(HalyardError) as caught:
-        image(picture, info("x", np.float32, 2, 2, 3, 3))
+        image(image_file, info("x", np.float32, 2, 2, 3, 3))
     assert str(caught.value) == (
-        f"{picture} has an image, which takes an input [1, height, width, 1 or 3] or [1, 1 or 3, "
-        "height, width]; the input x takes float32[2, 2, 3, 3]"
+        f"{image_file} has an image, which takes an input [1, height, width, 1 or 3] or "
+        "[1, 1 or 3, height, width]; the input x takes float32[2, 2, 3, 3]"
     )
-    (tmp_path / "cut.png").write_bytes(Path(picture).read_bytes()[:-30])
+    (tmp_path / "cut.png").write_bytes(Path(image_file).read_bytes()[:-30])
     with pytest.raises(HalyardError, match=r"cut\.png: image file is truncated"):
         image(str(tmp_path / "cut.png"), info("x", np.uint8, 1, 4, 6, 3))
 

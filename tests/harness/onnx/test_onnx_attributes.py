@@ -155,7 +155,7 @@ def interpolated(values: Array, axis: int, scale: float, count: int) -> Array:
     return np.take(values, low, axis) * (1 - share) + np.take(values, high, axis) * share
 
 
-PICTURE = (np.arange(35, dtype="f4") ** 1.5).reshape(1, 1, 5, 7)
+FEATURE_MAP = (np.arange(35, dtype="f4") ** 1.5).reshape(1, 1, 5, 7)
 
 
 def resized(
@@ -169,9 +169,9 @@ def resized(
             "" if each is None else g.constant(each, kind)
             for each, kind in zip(numbers, kinds, strict=False)
         ]
-        return g.op("Resize", image(g, PICTURE), "", *names, **attributes)
+        return g.op("Resize", image(g, FEATURE_MAP), "", *names, **attributes)
 
-    return Case(opset, build, [PICTURE], mapped=mapped)
+    return Case(opset, build, [FEATURE_MAP], mapped=mapped)
 
 
 TWICE, ODD = np.array([2.0, 2.0]), np.array([1.5, 1.5])
@@ -229,7 +229,7 @@ def test_resizing_agrees_with_onnx_runtime(name: str, tmp_path: Path) -> None:
 
 def test_places_follow_the_scales_of_axes(tmp_path: Path) -> None:
     case = RESIZED["scales_that_are_not_the_extents"]
-    case.expected = interpolated(interpolated(PICTURE, 2, 1.5, 7), 3, 1.5, 10)
+    case.expected = interpolated(interpolated(FEATURE_MAP, 2, 1.5, 7), 3, 1.5, 10)
     np.testing.assert_allclose(case.expected[0, 0, 0, :4], [0, 0.5, 1.304738, 2.523689], rtol=1e-5)
     check(case, tmp_path)
 

@@ -14,7 +14,7 @@ from halyard.onnx.reading import quantities
 from halyard.onnx.reading.filters import (
     Filter,
     bias_operand,
-    fits_gemm,
+    is_legal_gemm,
     quantized_filter,
 )
 from halyard.onnx.reading.mapper import NHWC, Mapper, Plan, cast
@@ -45,7 +45,7 @@ def convolution(mapper: Mapper, node: Node) -> None:
         bias = (bias * scale + shift).astype(weights.dtype)
         after = [following]
     plan = mapper.plan(
-        node, [data], after=after, activates=True, quantizes=not after, fits=fits_gemm
+        node, [data], after=after, activates=True, quantizes=not after, fits=is_legal_gemm
     )
     form = _form(mapper, node, weights, moves)
     filters = None

@@ -38,7 +38,7 @@ class Filter:
         return TensorType(self.type, tuple(dims), scale, self.zero_point)
 
 
-def fits_gemm(inputs: Sequence[Quantization], output: Quantization) -> bool:
+def is_legal_gemm(inputs: Sequence[Quantization], output: Quantization) -> bool:
     return len(inputs) == 1 and output.scale > 0
 
 

@@ -13,7 +13,7 @@ from halyard.errors import NotExpressible
 from halyard.model import Array, dtype_of
 from halyard.onnx.reading import quantities
 from halyard.onnx.reading.arithmetic import Arithmetic
-from halyard.onnx.reading.filters import Filter, bias_operand, fits_gemm, quantized_filter
+from halyard.onnx.reading.filters import Filter, bias_operand, is_legal_gemm, quantized_filter
 from halyard.onnx.reading.gemm import composed_gemm
 from halyard.onnx.reading.mapper import Mapper, Plan, cast
 from halyard.onnx.reading.network import Node
@@ -90,7 +90,7 @@ def _dense(
     """`axis`: of the weights, along which the units are."""
     data = node.input(0)
     plan = mapper.plan(
-        node, [data], after=after, activates=True, quantizes=quantizes, fits=fits_gemm
+        node, [data], after=after, activates=True, quantizes=quantizes, fits=is_legal_gemm
     )
     filters = None
     if plan.quantized:
