@@ -55,7 +55,7 @@ def check_writable(path: Path) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """What was there stays until all of the content is on the disk; a device or a pipe is written
+    """The former file stays until all of the content is on the disk; a device or a pipe is written
     as it comes. HalyardError where that fails."""
     try:
         if path is STANDARD_OUTPUT:

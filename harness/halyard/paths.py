@@ -50,7 +50,7 @@ _SETTLED = 60.0
 
 
 class Temporary:
-    """A temporary folder, which its maker holds a lock on. What runs that were killed have left is
+    """A temporary folder, which its maker holds a lock on. Files that killed runs have left are
     removed when the next one is made."""
 
     def __init__(self, kind: str) -> None:

@@ -136,7 +136,7 @@ def _differences(before: Timed, now: Timed) -> list[str]:
 
 
 def _clocks(before: Timed, now: Timed) -> list[str]:
-    """Peers that are the same in both. What computes on the processor is no clock for a GPU."""
+    """Peers that are the same in both. An engine on the processor is no clock for a GPU."""
     on_gpu = before.on_gpu or now.on_gpu
     return [
         name

@@ -75,7 +75,7 @@ class Benchmark:
         threads: int,
         into: list[ModelResult] | None = None,
     ) -> ModelResult:
-        """`work`: the model's. What fails is in the result; engines that fail are out before any
+        """`work`: the model's. Failures are in the result; engines that fail are out before any
         time is taken. `into` has the result as soon as there are times: what is interrupted keeps
         them."""
         title = f"{benchmark_model}, {threads} thread{'s' if threads > 1 else ''}"

@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 def text(document: Bench | Sequence[Run]) -> str:
-    """Of a benchmark, or of runs. What is not known is an empty cell."""
+    """Of a benchmark, or of runs. An unknown value is an empty cell."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -33,7 +33,7 @@ _ROUNDS = 6
 
 @dataclass(frozen=True)
 class Spec:
-    """What --a or --b says, in words NAME=VALUE. What it leaves out is as for the other side."""
+    """What --a or --b says, in words NAME=VALUE. Words that it leaves out are the other side's."""
 
     model: str
     data_type: DataType

@@ -23,7 +23,7 @@ from halyard.records.standing import Row, Standing
 BEGIN = "<!-- made of benchmarks/results by `make standing` -->"
 END = "<!-- end of what is made -->"
 
-# What says nothing of which processor it is.
+# Words that say nothing of which processor it is.
 _EMPTY_WORDS = re.compile(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|\b\d+-Core\b|@.*", re.IGNORECASE)
 
 

@@ -115,8 +115,8 @@ class Program(Group):
 
 
 def flush() -> bool:
-    """Whether all that was printed has gone out. What could not is dropped: Python would complain
-    of it once more when it ends."""
+    """Whether all that was printed has gone out. Output that could not is dropped: Python would
+    complain of it once more when it ends."""
     whole = True
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -137,7 +137,7 @@ def _statistics(wanted: Array, found: Array, error: Array) -> tuple[float, float
     """Mean and root mean square of the errors, cosine, and signal-to-noise ratio."""
     if np.isinf(error).any():
         return math.inf, math.inf, 0.0, -math.inf
-    # What is no number on both sides is equal, and no part of a sum.
+    # Elements that are NaN on both sides are equal, and no part of a sum.
     numbers = np.isfinite(wanted) & np.isfinite(found)
     signal, noise = float(np.square(wanted[numbers]).sum()), float(np.square(error).sum())
     other = float(np.square(found[numbers]).sum())

@@ -156,7 +156,7 @@ def _float_verdict(
     most = MAX_SHARE * max(1.0, difference.largest)
     for widest in _widening(spread, number):
         itself = f"{reference} {widest.how} is {widest.error:.3g} from itself"
-        # What is no number on one side alone is wrong, unless the reference is so, too.
+        # A NaN or infinity on one side alone is wrong, unless the reference has one, too.
         if widest.error > most and (math.isfinite(error) or not math.isfinite(widest.error)):
             text = f"{name} is off by {error:.3g}, which says nothing: {itself}"
             return Judgement(notes=[text], silent=[text])
@@ -224,7 +224,7 @@ def _last_steps(model: pb.Model, output: int, count: int) -> Steps | None:
             if index in seen or index not in makers:
                 continue
             seen.add(index)
-            # What is moved is as exact as before: a row of a table has no step of its own.
+            # Data movement is exact: a row of a table has no step of its own.
             if main.operands[index].scale and makers[index].type not in _DATA_MOVEMENT:
                 size = max(size, main.operands[index].scale)
             else:

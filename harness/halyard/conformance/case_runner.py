@@ -87,7 +87,7 @@ def _case(model: pb.Model, inputs: Sequence[Array | None], output_bytes: Sequenc
         name=name,
         spec="",
         test_case=pb.TestCase(name=name, model=model, examples=[example]),
-        # What comes out is for the test to judge.
+        # The test judges the results.
         expected=tuple(
             ExpectedOutput(operand.name, (), np.empty(0), None, ignored=True)
             for operand in operands

@@ -346,5 +346,5 @@ class Deployment:
         try:
             self._journal.release()
         except DeviceError:
-            # What failed first is what the caller has to know.
+            # The caller has to know the first failure.
             return

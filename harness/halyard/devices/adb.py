@@ -233,7 +233,7 @@ class AdbDevice:
             self.push(local, new)
             self.shell(f"chmod 755 {new} && mv -f {new} {shlex.quote(remote)}").check()
         except BaseException:
-            # What failed first is what the caller has to know.
+            # The caller has to know the first failure.
             with contextlib.suppress(DeviceError):
                 self.shell(f"rm -f {new}")
             raise

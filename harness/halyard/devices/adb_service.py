@@ -103,7 +103,7 @@ class AdbService:
         try:
             service_folder.kill_and_remove(device, folder)
         except DeviceError:
-            # What failed first is what the caller has to know.
+            # The caller has to know the first failure.
             return
 
     @classmethod
@@ -182,7 +182,7 @@ class AdbService:
         try:
             self.stop()
         except DeviceError:
-            # What failed first is what the caller has to know.
+            # The caller has to know the first failure.
             return
 
     def is_running(self) -> bool:

@@ -21,7 +21,7 @@ _PREFIX = f"{WORK_FOLDER}/service-"
 _GONE = ".gone"
 _END_TIMEOUT = 5.0
 _POLL = 0.05
-# What a runner that was killed left is removed after so many minutes.
+# Files that a killed runner left are removed after so many minutes.
 _OLD_RUN = 12 * 60
 
 

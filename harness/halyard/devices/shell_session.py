@@ -88,7 +88,7 @@ class _Conversation:
     def _wait(self) -> bool:
         """For the next that happens; whether the stream goes on."""
         descriptor = self._stream.fileno()
-        # What is typed ahead stays where it is until the device has taken what came before.
+        # Input that is typed ahead stays where it is until the device has taken the earlier input.
         sources = [self._source] if self._has_input and not self._waiting else []
         streams = [descriptor] if descriptor is not None else []
         readable, _, _ = select.select(

@@ -23,7 +23,7 @@ _FEATURES = (
     ("avx2", "AVX2"),
     ("sse4_1", "SSE4.1"),
 )
-# What a vector unit is not worth its name without.
+# The least that a vector unit has.
 _LEAST = {"asimd", "sse4_1"}
 OPENCL = (
     "/vendor/lib64/libOpenCL.so",

@@ -57,7 +57,7 @@ _OPTIONS = frozenset(
         "writepid",
     }
 )
-# What others may write is skipped by init.
+# init skips files that others may write.
 _INSECURE = 0o022
 
 

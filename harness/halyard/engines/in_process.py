@@ -30,7 +30,7 @@ def imported(name: str, hint: str) -> ModuleType:
 
 @contextmanager
 def without_chatter() -> Iterator[None]:
-    """What native code writes to stderr meanwhile comes once it is over, without its lines that are
+    """Native code's output to stderr meanwhile comes once it is over, without its lines that are
     marked as mere information. Not for two threads at a time."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as said:

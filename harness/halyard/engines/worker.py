@@ -127,7 +127,7 @@ def results() -> Callable[[pb.CaseResult], None]:
     """What sends them. The process ends with the harness from then on."""
     # Stopped between its turns, it would outlive a harness that is killed then.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # What a runtime prints is no result.
+    # A runtime's own output is no result.
     stream = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
 

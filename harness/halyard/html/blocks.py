@@ -17,7 +17,7 @@ Tone = Literal["", "good", "bad", "warn", "dim"]
 _LONGEST = 160
 # From so many on they are folded.
 _FOLDED = 56
-# What stands for what is not known.
+# Stands for an unknown value.
 NONE = "–"
 _NOTHING = ("", NONE)
 _MOST_ROWS = 1000

@@ -21,7 +21,7 @@ class Source:
 
     path: Path
     format: str  # the name of a Format: "TFLite"
-    # What stands for the file where it is not run as it is: a member of it, or one signature's
+    # Stands for the file where it is not run as it is: a member of it, or one signature's
     # graph, with the inputs and outputs that were read.
     content: bytes | None = None
     # What results are compared with, where it is neither.

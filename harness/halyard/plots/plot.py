@@ -45,7 +45,7 @@ _DPI = 200  # of PNGs: sharp on slides
 _LONGEST = 44  # characters of a label
 _LONGEST_TEXT = 2000  # and of what is seen, in words
 
-# What would be another one every time is left out.
+# Metadata that would differ every time is left out.
 _METADATA: Mapping[str, Mapping[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},

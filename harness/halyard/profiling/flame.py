@@ -51,7 +51,7 @@ def folded(model: str, times: Sequence[NodeTime]) -> str:
     lines = []
     for time in times:
         frames = [" ".join(printable(model).split()), *stack_of(time)]
-        # What separates frames is no part of one.
+        # A separator of frames is no part of one.
         words = [frame.replace(";", ",") for frame in frames]
         lines.append(f"{';'.join(words)} {time.row.median_ns}\n")
     return "".join(lines)

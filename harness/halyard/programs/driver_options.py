@@ -13,7 +13,7 @@ GPU_PROFILING = "--gpu-profiling"
 
 @dataclass(frozen=True)
 class DriverOptions:
-    """What is left at its default is not said."""
+    """Options at their defaults are left out."""
 
     backends: Sequence[str] = ()  # in order of preference
     threads: int = 0

@@ -23,7 +23,7 @@ def embedding_lookup(call: Call) -> Sequence[Array]:
 
 @operation("HASHTABLE_LOOKUP")
 def hashtable_lookup(call: Call) -> Sequence[Array | Raw]:
-    """Keys are sorted. What is not found is filled with zeros; hits says what was found."""
+    """Keys are sorted. Rows of missing keys are zeros; hits says which keys were found."""
     lookups, keys, values = (
         call.tensor("lookups").stored,
         call.tensor("keys").stored,

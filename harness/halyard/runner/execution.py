@@ -228,7 +228,7 @@ class Background:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.is_running:
-            # What went wrong before is what the caller has to know.
+            # The caller has to know the first failure.
             with contextlib.suppress(*(() if kind is None else (DeviceError,))):
                 # Its files are whole when its exit code is there.
                 self._device.shell(

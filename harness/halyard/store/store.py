@@ -222,7 +222,7 @@ class Store:
         }
 
     def _device(self, device: Device | None, named: str) -> int | None:
-        """What is known of it is what was said last."""
+        """The last statement about a device holds."""
         if device is None and not named:
             return None
         device = device or Device("")

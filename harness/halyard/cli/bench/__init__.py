@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands `halyard bench …`. What no subcommand begins is one of `bench run`."""
+"""The commands `halyard bench …`. Words that no subcommand begins are those of `bench run`."""
 
 from __future__ import annotations
 

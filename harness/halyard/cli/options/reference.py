@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What had no reference to be compared with is no success: it is told, and may be held against a
-command."""
+"""A result without a reference to be compared with is no success: it is told, and may be held
+against a command."""
 
 from collections import Counter
 from collections.abc import Sequence

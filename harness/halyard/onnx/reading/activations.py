@@ -159,7 +159,7 @@ def celu(mapper: Mapper, node: Node) -> None:
     curve = mapper.step(
         pb.OPERATION_TYPE_ELU, [arithmetic.mul(source, 1 / alpha), mapper.real(alpha, source)]
     )
-    # What is positive is not to be rounded by the division.
+    # A positive value is not to be rounded by the division.
     below = mapper.step(pb.OPERATION_TYPE_MINIMUM, [curve, mapper.number(0.0, curve)])
     ramp = arithmetic.unary(pb.OPERATION_TYPE_RELU, source)
     none = mapper.builder.int32(Activation.NONE)

@@ -268,7 +268,7 @@ class _Reading:
                 if number == WHOLE:
                     raise NotExpressible(reason)
                 reasons.setdefault(origins[number], reason)
-        # What reads from another one may be right as soon as that is the host's.
+        # A part that reads from another one may be right as soon as that is the host's.
         first = {key: reasons[key] for key in reasons if not self._rests_on(key, reasons)}
         if reasons:
             raise _Blamed(first or reasons)
@@ -318,6 +318,6 @@ class _Reading:
         mapping.run(nodes)
         if mapping.unmapped:
             raise _Blamed(dict(mapping.unmapped.items()))
-        # What an output is made of may come in as well.
+        # Values that an output is made of may come in as well.
         part = mapping.part(network.inputs, outputs)
         return part, mapping.origins

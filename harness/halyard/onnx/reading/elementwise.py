@@ -61,7 +61,7 @@ def operands(mapper: Mapper, names: Sequence[str]) -> tuple[list[int], Layout]:
         return [mapper.aligned(name, kept, rank) for name in names], Layout.PLAIN
     layout = mapper.layout_of(names)
     computed = [name for name in names if mapper.constant(name) is None]
-    # What is computed is of one rank there.
+    # The result is of one rank there.
     if layout is NHWC and all(len(mapper.shape(name)) != rank for name in computed):
         layout = Layout.PLAIN
     return [mapper.broadcast(name, rank, layout) for name in names], layout

@@ -40,7 +40,7 @@ def log_sum(mapper: Mapper, node: Node) -> None:
         total = reduced(pb.OPERATION_TYPE_REDUCE_SUM, source)
         result = arithmetic.unary(pb.OPERATION_TYPE_LOG, total)
     else:
-        # What is infinite less what is infinite would be no number.
+        # Infinity less infinity would be NaN.
         end = _LARGEST[mapper.like(source).type]
         top = reduced(pb.OPERATION_TYPE_REDUCE_MAX, source)
         top = mapper.step(pb.OPERATION_TYPE_MAXIMUM, [top, mapper.number(-end, top)])

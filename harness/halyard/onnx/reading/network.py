@@ -352,7 +352,7 @@ class _Walk:
         except ValueError as error:
             if all(name in network.certain for name in names):
                 raise _Contradiction(node, str(error)) from error
-        # What the file merely declares is not so.
+        # Shapes that the file merely declares may be wrong.
         types |= {name: without_shape(types[name]) for name in names if name not in network.certain}
         try:
             return inferred(node.proto, node.opset, imports, types, data)

@@ -296,7 +296,7 @@ def _padded_by_places(mapper: Mapper, source: int, pairs: Array, mode: str) -> i
         dims = list(mapper.builder.operand(source).dimensions)
         places = np.arange(-before, dims[axis] + after)
         if before or after:
-            # What negative padding takes away is gone before the rest is looked at.
+            # Negative padding takes its share away before the rest is looked at.
             first, last = max(-before, 0), dims[axis] + min(after, 0)
             found = first + _PLACES[mode](places - first, last - first)
             numbers = mapper.builder.vector("", found.tolist())

@@ -154,7 +154,7 @@ def unrolled(
 
 
 class _Steps:
-    """What comes of the input is computed of all steps at once."""
+    """The input's GEMM is computed of all steps at once."""
 
     def __init__(self, sequence: SequenceOf, data: int, direction: int, cell: Cell) -> None:
         self._sequence, self._cell = sequence, cell

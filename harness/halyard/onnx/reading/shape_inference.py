@@ -86,12 +86,12 @@ def _by_model(
             model.graph.input.append(ValueInfoProto(name=name, type=proto))
     model.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in outputs)
     try:
-        # What a body computes a shape by is looked at in a graph alone.
+        # Values that a body computes a shape by are looked at in a graph alone.
         model = inliner.inline_selected_functions(
             model, [], exclude=True, inline_schema_functions=True
         )
         whole = shape_inference.infer_shapes(model, data_prop=True)
-    # As above. What is wrong in a body is known when it runs.
+    # As above. An error in a body is known when it runs.
     except Exception:  # noqa: BLE001
         return _NOTHING
     return {info.name: info.type for info in whole.graph.output if info.type.WhichOneof("value")}
