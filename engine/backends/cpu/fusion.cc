@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "engine/backends/cpu/choice/fused_choice.h"
-#include "engine/backends/cpu/depthwise/fused_mbconv.h"
 #include "engine/backends/cpu/depthwise/fused_pointwise_depthwise.h"
 #include "engine/backends/cpu/depthwise/inverted_residual.h"
 #include "engine/backends/cpu/fused_layers.h"
@@ -56,9 +55,6 @@ std::optional<FusedStep> stepOf(const FusionCandidate& candidate, const FusedCho
         case Form::INVERTED_RESIDUAL:
             compile = compileInvertedResidual;
             break;
-        case Form::FUSED_MBCONV:
-            compile = compileFusedMbconv;
-            break;
         case Form::FUSED_POINTWISE_DEPTHWISE:
             compile = compileFusedPointwiseDepthwise;
             break;
@@ -70,7 +66,7 @@ std::optional<FusedStep> stepOf(const FusionCandidate& candidate, const FusedCho
                                   lost = choice.lost.toString()](const KernelArguments& arguments) {
                           return withLostForms(compile(arguments, target), lost);
                       }};
-    if (choice.form != Form::FUSED_POINTWISE_DEPTHWISE) {
+    if (choice.form == Form::INVERTED_RESIDUAL) {
         step.nodes.push_back(*candidate.projection);
     }
     return step;

@@ -298,7 +298,6 @@ TEST(FusedChoice, IsThatOfTheTable) {
     constexpr Form kApart = Form::NODE_BY_NODE;
     constexpr Form kResidual = Form::INVERTED_RESIDUAL;
     constexpr Form kPair = Form::FUSED_POINTWISE_DEPTHWISE;
-    constexpr Form kMbconv = Form::FUSED_MBCONV;
     struct Row {
         std::string_view name;
         int64_t side, channels, expanded;
@@ -314,7 +313,7 @@ TEST(FusedChoice, IsThatOfTheTable) {
              1,
              {kApart, kApart, kResidual, kResidual, kResidual, kResidual, kResidual}},
             {"7x7", 7, 160, 960, 1, {kPair, kPair, kPair, kPair, kPair, kPair, kPair}},
-            {"7x7 of four threads", 7, 160, 960, 4, Forms(7, kMbconv)},
+            {"7x7 of four threads", 7, 160, 960, 4, Forms(7, kPair)},
             {"7x7 of eight threads", 7, 160, 960, 8, Forms(7, kPair)},
     };
     for (const Row& row : rows) {

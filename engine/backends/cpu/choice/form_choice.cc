@@ -36,8 +36,6 @@ std::string_view toString(Form form) {
             return "int8 depthwise by 16-bit products";
         case Form::INVERTED_RESIDUAL:
             return "inverted residual";
-        case Form::FUSED_MBCONV:
-            return "fused mbconv";
         case Form::FUSED_POINTWISE_DEPTHWISE:
             return "fused pointwise depthwise";
         case Form::NODE_BY_NODE:

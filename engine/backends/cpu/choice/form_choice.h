@@ -38,7 +38,6 @@ enum class Form : uint8_t {
     INT8_DEPTHWISE_WIDENED,
     // Several nodes as one.
     INVERTED_RESIDUAL,
-    FUSED_MBCONV,
     FUSED_POINTWISE_DEPTHWISE,
     NODE_BY_NODE,
 };

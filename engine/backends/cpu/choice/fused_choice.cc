@@ -15,13 +15,6 @@ std::string kibibytes(int64_t bytes) {
     return std::to_string(bytes >> 10) + " KiB";
 }
 
-// The longest share of the channels, whole vectors, that a thread has.
-int64_t longestShare(int64_t channels, int64_t lanes, size_t threads) {
-    const int64_t panels = (channels + lanes - 1) / lanes;
-    const int64_t count = std::clamp<int64_t>(static_cast<int64_t>(threads), 1, panels);
-    return std::min((panels + count - 1) / count * lanes, channels);
-}
-
 Status takesInt8PointwiseDepthwise(const FusedLayers& layers, const CpuTarget& target) {
     const FusedTuning& tuning = target.tuning.fused;
     if (target.set != InstructionSet::AVX512_AMX) {
@@ -172,50 +165,16 @@ Status takesFusedPointwiseDepthwise(const FusedLayers& layers, const CpuTarget& 
                    : unsupported("L2 has no room for the expanded feature map of a work item");
 }
 
-Status takesFusedMbconv(const FusedLayers& layers, const CpuTarget& target) {
-    const FusedFeatureMap& map = layers.map;
-    if (!layers.hasProjection || !layers.projectsPointwise) {
-        return unsupported("takes a pointwise convolution behind the depthwise one");
-    }
-    if (!layers.isFloat) {
-        return unsupported("takes floats");
-    }
-    if (layers.threads < 2) {
-        return unsupported("takes two threads and more");
-    }
-    if (map.batches != 1) {
-        return unsupported("takes batches of 1");
-    }
-    const int64_t longest = longestShare(map.channels, layers.lanes, layers.threads);
-    const int64_t pixels = map.outputHeight * map.outputWidth;
-    const int64_t operations =
-            longest * (map.height * map.width * map.depth + pixels * layers.projectionColumns);
-    if (longest < layers.tileLanes) {
-        return unsupported("a thread's share of the channels fills no tile");
-    }
-    if (operations > target.tuning.fused.mbconvMostOperations) {
-        return unsupported("a thread's share of the channels takes too long");
-    }
-    // Each thread writes a part as large as the output, and no more than it would of the filtered
-    // feature map.
-    return map.channels >= layers.projectionColumns * static_cast<int64_t>(layers.threads)
-                   ? Status()
-                   : unsupported("threads would write more of the output than of what they filter");
-}
-
 FusedChoice chooseFused(const FusedLayers& layers, const CpuTarget& target) {
     FusedChoice choice;
     if (choice.lost.takes(Form::INVERTED_RESIDUAL, takesInvertedResidual(layers, target))) {
         choice.form = Form::INVERTED_RESIDUAL;
         return choice;
     }
-    if (!choice.lost.takes(Form::FUSED_POINTWISE_DEPTHWISE,
-                           takesFusedPointwiseDepthwise(layers, target))) {
-        return choice;
+    if (choice.lost.takes(Form::FUSED_POINTWISE_DEPTHWISE,
+                          takesFusedPointwiseDepthwise(layers, target))) {
+        choice.form = Form::FUSED_POINTWISE_DEPTHWISE;
     }
-    choice.form = choice.lost.takes(Form::FUSED_MBCONV, takesFusedMbconv(layers, target))
-                          ? Form::FUSED_MBCONV
-                          : Form::FUSED_POINTWISE_DEPTHWISE;
     return choice;
 }
 

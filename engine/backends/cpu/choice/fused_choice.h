@@ -101,7 +101,5 @@ FusedChoice chooseFused(const FusedLayers& layers, const CpuTarget& target);
 // OK where the form is legal and takes less time than the nodes one by one.
 Status takesInvertedResidual(const FusedLayers& layers, const CpuTarget& target);
 Status takesFusedPointwiseDepthwise(const FusedLayers& layers, const CpuTarget& target);
-// Where takesFusedPointwiseDepthwise() is OK.
-Status takesFusedMbconv(const FusedLayers& layers, const CpuTarget& target);
 
 }  // namespace halyard::engine::cpu

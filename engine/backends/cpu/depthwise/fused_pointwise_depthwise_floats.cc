@@ -64,8 +64,10 @@ void FusedPointwiseDepthwiseFloats::expand(const KernelCall& call, const FusedWo
     applyBetween(part, to);
 }
 
-void FusedPointwiseDepthwiseFloats::filterTo(const KernelCall& call, const FusedWorkItem& unit,
-                                             std::byte* memory, float* y, ptrdiff_t yPixel) const {
+void FusedPointwiseDepthwiseFloats::filter(const KernelCall& call, const FusedWorkItem& unit,
+                                           std::byte* memory) const {
+    float* const y = call.output(0).as<float>() + outputOffset(unit);
+    const ptrdiff_t yPixel = mFeatureMap.channels;
     const FusedFeatureMap& p = mFeatureMap;
     auto* const expanded = reinterpret_cast<float*>(memory + mExpanded);
     const float* const panels =

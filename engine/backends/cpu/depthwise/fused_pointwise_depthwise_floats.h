@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expanding some channels of a feature map of floats and filtering them: what kernels of
-// fused_pointwise_depthwise.h and fused_mbconv.h have in common.
+// Expanding some channels of a feature map of floats and filtering them.
 
 #pragma once
 
@@ -49,24 +48,11 @@ class FusedPointwiseDepthwiseFloats final : public FusedWorkItems {
 
     Status create();
 
-    // The unit's results, without what follows the nodes, to y, whose spatial positions lie
-    // `yPixel` elements apart. `memory` is threadBytes() of the thread's.
-    void computeTo(const KernelCall& call, const FusedWorkItem& unit, std::byte* memory, float* y,
-                   ptrdiff_t yPixel) const {
-        expand(call, unit, memory);
-        filterTo(call, unit, memory, y, yPixel);
-    }
-
   private:
     void expand(const KernelCall& call, const FusedWorkItem& unit,
                 std::byte* memory) const override;
     void filter(const KernelCall& call, const FusedWorkItem& unit,
-                std::byte* memory) const override {
-        filterTo(call, unit, memory, call.output(0).as<float>() + outputOffset(unit),
-                 mFeatureMap.channels);
-    }
-    void filterTo(const KernelCall& call, const FusedWorkItem& unit, std::byte* memory, float* y,
-                  ptrdiff_t yPixel) const;
+                std::byte* memory) const override;
 
     const FloatGemm& mProduct;
     const FloatDepthwise& mDepthwise;

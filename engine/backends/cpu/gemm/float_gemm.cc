@@ -302,20 +302,6 @@ void scaleRows(const float* a, const float* scales, int64_t rows, int64_t column
     }
 }
 
-void addParts(const FloatParts& parts, float* to) {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
-    const FloatVector low = hn::Set(kFloats, parts.low);
-    const FloatVector high = hn::Set(kFloats, parts.high);
-    for (int64_t i = 0; i < parts.length; i += lanes) {
-        const auto count = static_cast<size_t>(std::min(lanes, parts.length - i));
-        FloatVector sum = loadFirst(kFloats, parts.parts + i, count);
-        for (int64_t part = 1; part < parts.count; ++part) {
-            sum = hn::Add(sum, loadFirst(kFloats, parts.parts + part * parts.apart + i, count));
-        }
-        storeFirst(keepWithin(sum, low, high), kFloats, to + i, count);
-    }
-}
-
 }  // namespace
 
 const FloatGemm* floatForm() {
@@ -327,8 +313,7 @@ const FloatGemm* floatForm() {
             .compute = compute,
             .computeBfloats = computeBfloats,
             .fewRows = kFewRows,
-            .scaleRows = scaleRows,
-            .addParts = addParts};
+            .scaleRows = scaleRows};
     return &kForm;
 }
 

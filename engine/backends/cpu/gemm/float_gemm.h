@@ -48,17 +48,6 @@ struct FloatBlock {
     float high = 0.0F;
 };
 
-// to[i] = clamp(sum over part of parts[part * apart + i], low, high), for i below `length`. Parts
-// are added in their order.
-struct FloatParts {
-    const float* parts = nullptr;
-    int64_t count = 1;
-    ptrdiff_t apart = 0;
-    int64_t length = 0;
-    float low = 0.0F;
-    float high = 0.0F;
-};
-
 // Of one panel of a matrix with `depth` rows, in floats: whole vectors.
 constexpr int64_t panelLengthOf(int64_t lanes, int64_t depth, bool bfloats) {
     return ((bfloats ? depth / 2 + depth % 2 : depth) + 1) * lanes;
@@ -78,7 +67,6 @@ struct FloatGemm {
     // to[row][column] = a[row][column] * scales[column], of rows without gaps.
     void (*scaleRows)(const float* a, const float* scales, int64_t rows, int64_t columns,
                       float* to) = nullptr;
-    void (*addParts)(const FloatParts& parts, float* to) = nullptr;
 
     int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }
     int64_t panelLength(int64_t depth, bool bfloats = false) const {

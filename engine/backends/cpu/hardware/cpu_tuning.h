@@ -157,10 +157,6 @@ struct FusedTuning {
     // Measured at 1 to 16 threads: what is gained is a phase, and that the expanded feature map
     // does not go from core to core; but all work items of some rows read the same ones.
     size_t int8FewestThreads = 4;
-    // Multiply-adds of a thread's channels of a fused_mbconv, at most: some milliseconds; and in
-    // how many parts for each share its result is finished.
-    int64_t mbconvMostOperations = int64_t{1} << 26;
-    int64_t mbconvPartsPerShare = 2;
 };
 
 // Of inverted residual blocks (inverted_residual.h).
