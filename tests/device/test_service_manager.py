@@ -36,7 +36,9 @@ def attacker(device: VirtualDevice) -> Attacker:
 def held_beside(device: VirtualDevice, attacker: Attacker, *words: str | int) -> tuple[str, str]:
     """What an honest service says, which has the name while the attack goes on, and what that
     says."""
-    with attacker.start("aidl-name-holder", "--seconds", 10) as holder:
+    # The first look brings the program that looks, for longer than the holder lives.
+    assert NAME not in list_services(device)
+    with attacker.start("aidl-name-holder", "--seconds", 20) as holder:
         awaited(lambda: NAME in list_services(device), "the name is not registered")
         with attacker.start(*words, "--seconds", 6) as attack:
             awaited(holder.said, "the holder goes on")
