@@ -544,7 +544,7 @@ def test_refuses_a_file_with_other_tables(path: Path, report: Report, change: st
         connection.executescript(change)
     result = report()
     assert result.exit_code == 1
-    assert "its tables are not those of version 2" in result.output
+    assert "its tables are not those of version 3" in result.output
 
 
 def test_refuses_a_row_that_is_not_as_it_should_be(path: Path, report: Report) -> None:
