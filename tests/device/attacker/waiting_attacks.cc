@@ -185,7 +185,7 @@ int lingeringSocket() {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
     if (bind(listening, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
-        listen(listening, 1) != 0 ||
+        ::listen(listening, 1) != 0 ||
         getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
         return -1;
     }

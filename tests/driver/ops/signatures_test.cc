@@ -309,7 +309,7 @@ TEST(Signatures, AcceptOmittedInputsWhereTheFormSaysSo) {
 }
 
 // LSTM with some of its inputs omitted.
-Model lstm(const std::vector<size_t>& omitted, size_t count) {
+Model lstmWithout(const std::vector<size_t>& omitted, size_t count) {
     ModelBuilder builder;
     std::vector<uint32_t> inputs;
     for (size_t i = 0; i < count; ++i) {
@@ -328,13 +328,13 @@ Model lstm(const std::vector<size_t>& omitted, size_t count) {
 }
 
 TEST(Signatures, LstmCanDoWithoutGatesPeepholesProjectionAndNorms) {
-    expectSince(lstm({}, 23), HalVersion::V1_0, "everything");
-    expectSince(lstm({1, 5, 9, 10, 11, 12, 16, 17}, 23), HalVersion::V1_0, "the least");
-    expectSince(lstm({}, 27), HalVersion::V1_2, "everything, layer norm");
-    expectSince(lstm({1, 5, 9, 10, 11, 12, 16, 17, 23, 24, 25, 26}, 27), HalVersion::V1_2,
+    expectSince(lstmWithout({}, 23), HalVersion::V1_0, "everything");
+    expectSince(lstmWithout({1, 5, 9, 10, 11, 12, 16, 17}, 23), HalVersion::V1_0, "the least");
+    expectSince(lstmWithout({}, 27), HalVersion::V1_2, "everything, layer norm");
+    expectSince(lstmWithout({1, 5, 9, 10, 11, 12, 16, 17, 23, 24, 25, 26}, 27), HalVersion::V1_2,
                 "the least, layer norm");
     for (const size_t needed : {0U, 2U, 3U, 4U, 6U, 7U, 8U, 13U, 14U, 15U, 18U, 19U, 20U, 22U}) {
-        expectNever(lstm({needed}, 23), "without input " + std::to_string(needed));
+        expectNever(lstmWithout({needed}, 23), "without input " + std::to_string(needed));
     }
 }
 

@@ -24,26 +24,26 @@
 namespace halyard::engine {
 namespace {
 
-constexpr int32_t kElements = 6;
-constexpr size_t kBytes = kElements * sizeof(float);
+constexpr int32_t kBoundElements = 6;
+constexpr size_t kBoundBytes = kBoundElements * sizeof(float);
 
 // A block that a test has on the device.
 struct Block {
     DistantMemory& memory;
     std::unique_ptr<DeviceBuffer> buffer;
 
-    DeviceBytes bytes(size_t offset = 0, size_t size = kBytes) const {
+    DeviceBytes bytes(size_t offset = 0, size_t size = kBoundBytes) const {
         return {.memory = &memory,
                 .place = {.buffer = buffer.get(), .offset = offset},
                 .bytes = size};
     }
-    InputBinding input(size_t offset = 0, Shape shape = {kElements}) const {
+    InputBinding input(size_t offset = 0, Shape shape = {kBoundElements}) const {
         InputBinding binding;
         binding.shape = shape;
-        binding.device = bytes(offset, std::min(kBytes, buffer->size() - offset));
+        binding.device = bytes(offset, std::min(kBoundBytes, buffer->size() - offset));
         return binding;
     }
-    OutputBinding output(size_t offset = 0, size_t size = kBytes) const {
+    OutputBinding output(size_t offset = 0, size_t size = kBoundBytes) const {
         OutputBinding binding;
         binding.device = bytes(offset, size);
         return binding;
@@ -51,7 +51,7 @@ struct Block {
     void write(const Floats& floats, size_t offset = 0) const {
         EXPECT_TRUE(memory.copyIn(bytes(offset).place, std::as_bytes(std::span(floats)), {}).ok());
     }
-    Floats read(size_t offset = 0, size_t count = kElements) const {
+    Floats read(size_t offset = 0, size_t count = kBoundElements) const {
         Floats floats(count);
         EXPECT_TRUE(
                 memory.copyOut(std::as_writable_bytes(std::span(floats)), bytes(offset).place, {})
@@ -62,7 +62,7 @@ struct Block {
 
 class DeviceBindings : public testing::Test {
   protected:
-    Block block(size_t bytes = kBytes) {
+    Block block(size_t bytes = kBoundBytes) {
         return {*mDistant->memory(), mDistant->memory()->allocate(bytes).value()};
     }
     Block blockOf(const Floats& floats) {
@@ -82,7 +82,7 @@ class DeviceBindings : public testing::Test {
         EXPECT_TRUE(status.ok()) << status.toString();
     }
     static Graph graphOf(const std::function<TensorId(Graph&, TensorId)>& nodes,
-                         Shape shape = {kElements}) {
+                         Shape shape = {kBoundElements}) {
         Graph graph;
         const TensorId x = graph.addTensor(float32(shape));
         graph.setInputs({x});
@@ -134,16 +134,16 @@ TEST_F(DeviceBindings, MayBeMixedWithPointersFromRunToRun) {
     Execution execution = executionOf(graphOf(doubled));
     const Block in = blockOf(mIn);
     const Block out = block();
-    Floats here(kElements);
+    Floats here(kBoundElements);
     run(execution, {in.input()}, {bindOutput(here)});
     EXPECT_EQ(here, (Floats{-2, 4, -6, 8, -10, 12}));
-    EXPECT_EQ(report.copiedBytes, kBytes);
+    EXPECT_EQ(report.copiedBytes, kBoundBytes);
     run(execution, {bindInput(here)}, {out.output()});
     EXPECT_EQ(out.read(), (Floats{-4, 8, -12, 16, -20, 24}));
-    EXPECT_EQ(report.copiedBytes, kBytes);
+    EXPECT_EQ(report.copiedBytes, kBoundBytes);
     run(execution, {bindInput(here)}, {bindOutput(here)});
     EXPECT_EQ(here, out.read());
-    EXPECT_EQ(report.copiedBytes, 2 * kBytes);
+    EXPECT_EQ(report.copiedBytes, 2 * kBoundBytes);
 }
 
 TEST_F(DeviceBindings, StartAnywhereThatTheDeviceAligns) {
@@ -161,13 +161,13 @@ TEST_F(DeviceBindings, AreRefusedOutsideTheirBlockOrMisaligned) {
     const Block one = blockOf(mIn);
     const Block large = block(4 * DistantMemory::kAlignment);
     InputBinding past = one.input();
-    past.device.bytes = kBytes + 1;
+    past.device.bytes = kBoundBytes + 1;
     EXPECT_EQ(runOnce(execution, {past}, {large.output()}).code(), StatusCode::INVALID_ARGUMENT);
     const Status misaligned = runOnce(execution, {large.input(4)}, {large.output()});
     EXPECT_EQ(misaligned.code(), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(misaligned.message(),
               "graph input 0: it starts at offset 4 of a device's block, no multiple of 256");
-    EXPECT_EQ(runOnce(execution, {one.input()}, {one.output(0, kBytes + 1)}).code(),
+    EXPECT_EQ(runOnce(execution, {one.input()}, {one.output(0, kBoundBytes + 1)}).code(),
               StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(runOnce(execution, {one.input()}, {large.output(4)}).message(),
               "graph output 0: it starts at offset 4 of a device's block, no multiple of 256");
@@ -184,18 +184,19 @@ TEST_F(DeviceBindings, MayOverlap) {
     run(execution, {both.input()}, {both.output()});
     EXPECT_EQ(both.read(), (Floats{-3, 6, -9, 12, -15, 18}));
     EXPECT_EQ(report.copiedBytes, 0U) << "not by the host";
-    EXPECT_EQ(report.bindingBytes, kBytes);
+    EXPECT_EQ(report.bindingBytes, kBoundBytes);
 }
 
 TEST_F(DeviceBindings, ThatAreTooSmallAreToldAsOthersAre) {
     Execution execution = executionOf(graphOf(doubled, {kUnknownDimension}));
     const Block in = blockOf(mIn);
     const Block out = block();
-    EXPECT_EQ(runOnce(execution, {in.input(0, {kElements})}, {out.output(0, kBytes - 1)}, &report)
+    EXPECT_EQ(runOnce(execution, {in.input(0, {kBoundElements})}, {out.output(0, kBoundBytes - 1)},
+                      &report)
                       .code(),
               StatusCode::OUTPUT_TOO_SMALL);
     EXPECT_FALSE(report.outputs[0].sufficient);
-    EXPECT_EQ(runOnce(execution, {in.input(0, {kElements + 1})}, {out.output()}).code(),
+    EXPECT_EQ(runOnce(execution, {in.input(0, {kBoundElements + 1})}, {out.output()}).code(),
               StatusCode::INVALID_ARGUMENT);
     run(execution, {in.input(0, {2})}, {out.output()});
     EXPECT_EQ(out.read(0, 2), (Floats{-2, 4}));
@@ -205,7 +206,7 @@ TEST_F(DeviceBindings, ThatAreTooSmallAreToldAsOthersAre) {
 
 TEST_F(DeviceBindings, TakeShapesThatOnlyTheRunTells) {
     Graph graph;
-    const TensorId x = graph.addTensor(float32({kElements}));
+    const TensorId x = graph.addTensor(float32({kBoundElements}));
     const TensorId shape = graph.addTensor(int32({2}));
     graph.setInputs({x, shape});
     graph.setOutputs({doubled(graph, addNode(graph, Reshape(), {x, shape}, "reshape"))});
@@ -221,9 +222,9 @@ TEST_F(DeviceBindings, TakeShapesThatOnlyTheRunTells) {
         if (what == Takes::ALL) {
             EXPECT_EQ(report.copiedBytes, 0U);
         }
-        const Block small = blockOf(Floats(kElements, 7));
+        const Block small = blockOf(Floats(kBoundElements, 7));
         EXPECT_EQ(runOnce(execution, {in.input(), bindInput(extents)},
-                          {small.output(0, kBytes - sizeof(float))})
+                          {small.output(0, kBoundBytes - sizeof(float))})
                           .code(),
                   StatusCode::OUTPUT_TOO_SMALL);
         EXPECT_EQ(small.read().back(), 7) << "it is behind what was bound";
@@ -237,7 +238,7 @@ TEST_F(DeviceBindings, AreCopiedForTheHostAndCounted) {
     run(execution, {in.input()}, {out.output()});
     EXPECT_EQ(out.read(), (Floats{-2, 4, -6, 8, -10, 12}));
     EXPECT_EQ(report.copies, 2U);
-    EXPECT_EQ(report.copiedBytes, 2 * kBytes);
+    EXPECT_EQ(report.copiedBytes, 2 * kBoundBytes);
     run(execution, {in.input()}, {in.output()});
     EXPECT_EQ(in.read(), out.read()) << "overlapping";
 }
@@ -256,24 +257,24 @@ TEST_F(DeviceBindings, AreBroughtToWhereverNodesRun) {
         run(execution, {in.input()}, {out.output()});
         EXPECT_EQ(out.read(), (Floats{-5, 10, -15, 20, -25, 30}));
         // The input to the host, once; a from there, b back, c from there, the output.
-        EXPECT_EQ(report.copiedBytes, 5 * kBytes);
+        EXPECT_EQ(report.copiedBytes, 5 * kBoundBytes);
     }
 }
 
 TEST_F(DeviceBindings, OfAnotherDeviceGoByTheHost) {
     const DistantBackend other(Takes::ALL);
     Execution execution = executionOf(graphOf(doubled));
-    const Block in = {*other.memory(), other.memory()->allocate(kBytes).value()};
+    const Block in = {*other.memory(), other.memory()->allocate(kBoundBytes).value()};
     in.write(mIn);
-    const Block out = {*other.memory(), other.memory()->allocate(kBytes).value()};
+    const Block out = {*other.memory(), other.memory()->allocate(kBoundBytes).value()};
     run(execution, {in.input()}, {out.output()});
     EXPECT_EQ(out.read(), (Floats{-2, 4, -6, 8, -10, 12}));
-    EXPECT_EQ(report.copiedBytes, 4 * kBytes);
+    EXPECT_EQ(report.copiedBytes, 4 * kBoundBytes);
 }
 
 TEST_F(DeviceBindings, TakeWhatIsNoStepsOutput) {
     Graph graph;
-    const TensorId x = graph.addTensor(float32({kElements}));
+    const TensorId x = graph.addTensor(float32({kBoundElements}));
     graph.setInputs({x});
     const TensorId y = doubled(graph, x);
     graph.setOutputs({x, y, addConstant<float>(graph, float32({2}), {8, 9}), y, y});
@@ -283,7 +284,7 @@ TEST_F(DeviceBindings, TakeWhatIsNoStepsOutput) {
     const Block first = block();
     const Block constant = block();
     const Block again = block();
-    Floats here(kElements);
+    Floats here(kBoundElements);
     run(execution, {in.input()},
         {same.output(), first.output(), constant.output(), again.output(), bindOutput(here)});
     EXPECT_EQ(same.read(), mIn);
@@ -295,7 +296,7 @@ TEST_F(DeviceBindings, TakeWhatIsNoStepsOutput) {
     // Only the first has no room on the device.
     run(execution, {in.input()}, {unwanted(), unwanted(), unwanted(), again.output(), unwanted()});
     EXPECT_EQ(again.read(), expected);
-    EXPECT_EQ(report.copiedBytes, kBytes) << "the input, which is an output as well";
+    EXPECT_EQ(report.copiedBytes, kBoundBytes) << "the input, which is an output as well";
 }
 
 TEST_F(DeviceBindings, GoInAndOutOfControlFlow) {
@@ -305,7 +306,7 @@ TEST_F(DeviceBindings, GoInAndOutOfControlFlow) {
     Graph graph;
     const TensorId condition =
             graph.addTensor({.type = DataType::BOOL8, .shape = {1}, .quantization = {}});
-    const TensorId x = graph.addTensor(float32({kElements}));
+    const TensorId x = graph.addTensor(float32({kBoundElements}));
     graph.setInputs({condition, x});
     graph.setOutputs({addNode(
             graph, If{.then = nest(doubled), .otherwise = nest([](Graph& inside, TensorId in) {
@@ -369,7 +370,7 @@ TEST_F(ToldMemory, IsTheHostsWhereNodesRunThere) {
 
 TEST_F(ToldMemory, IsPrivateForControlInputs) {
     Graph graph;
-    const TensorId x = graph.addTensor(float32({kElements}));
+    const TensorId x = graph.addTensor(float32({kBoundElements}));
     const TensorId shape = graph.addTensor(int32({2}));
     graph.setInputs({x, shape});
     graph.setOutputs({addNode(graph, Reshape(), {x, shape}, "reshape")});
@@ -389,7 +390,7 @@ TEST_F(ToldMemory, IsNoneWhereTheHostAndADeviceRead) {
 
 TEST_F(ToldMemory, IsNoneForOutputsThatNoStepWrites) {
     Graph graph;
-    const TensorId x = graph.addTensor(float32({kElements}));
+    const TensorId x = graph.addTensor(float32({kBoundElements}));
     graph.setInputs({x});
     const TensorId y = doubled(graph, x);
     graph.setOutputs({y, x, y});
