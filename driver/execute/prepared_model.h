@@ -88,9 +88,8 @@ class PreparedModel final : public BindableModel,
     //   bytes_between_partitions <n>  of the tensors that one writes and another reads
     //   copy <tensor> <from> <to> <bytes>   between the host's memory and a device's; 0: not known
     //   node <operations> <label> <kind> <backend> <partition> <kernel> [<backend>: <reason>]...
-    //   lost <operations> <label> <form>: <reason>[; <form>: <reason>]...   of the node before:
-    //   what
-    //                                 else its backend could have computed it by
+    //   lost <operations> <label> <form>: <reason>[; <form>: <reason>]...
+    //                                 forms that lost the choice of the node before, and why
     //   vanished <operation> <what became of it>
     // Operations are the source ones, ascending, separated by commas.
     std::string report() const;

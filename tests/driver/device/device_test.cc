@@ -144,6 +144,20 @@ TEST(Device, ComputesWithTheCpuFeaturesThatItIsTold) {
     EXPECT_NE(prepared->report().find(" portable"), std::string::npos) << prepared->report();
 }
 
+TEST(Device, SaysWhichFormsOfItsKernelsLostAndWhy) {
+    Options options;
+    options.backends = {"CpuAcc"};
+    const auto device = Device::create(options).value();
+    const std::string report =
+            device->prepare(floatConvModel(), HalVersion::V1_3, {}).value()->report();
+    const size_t node = report.find("node\t0\toperation 0 (CONV_2D)\t");
+    const size_t lost = report.find("\nlost\t0\toperation 0 (CONV_2D)\t");
+    ASSERT_NE(lost, std::string::npos) << report;
+    EXPECT_LT(node, lost) << report;
+    const std::string line = report.substr(lost + 1, report.find('\n', lost + 1) - lost);
+    EXPECT_NE(line.find(": "), std::string::npos) << line;
+}
+
 TEST(Device, HandsGpuAccItsTuning) {
     Options options;
     options.backends = {"GpuAcc:library=/nowhere/libOpenCL.so"};

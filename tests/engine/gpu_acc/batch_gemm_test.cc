@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -95,8 +96,12 @@ class MatrixGraph {
     void check(TensorId output, std::vector<std::string> kernels) {
         // A device that is named, rather than PoCL, has tiles wherever they are legal.
         if (std::getenv("HALYARD_OPENCL_DEVICE") != nullptr) {
+            constexpr std::string_view kDirect = ": multiply";
             for (std::string& kernel : kernels) {
-                kernel += kernel.ends_with(": multiply") ? "_matrices" : "";
+                if (kernel.ends_with(kDirect)) {
+                    kernel.replace(kernel.size() - kDirect.size(), kDirect.size(),
+                                   ": tiled_batch_gemm");
+                }
             }
         }
         check(output, kernels, profiling());
