@@ -74,7 +74,7 @@ Status take(const BackendOption& option, GpuSettings& settings) {
         settings.choice.library = option.value;
     } else if (option.name == "cuda") {
         settings.choice.nativeDriver = option.value;
-    } else if (option.name == "series") {
+    } else if (option.name == "command-buffer") {
         constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
         HALYARD_ASSIGN_OR_RETURN(const size_t isOn, wordOf(option, kSwitch));
         settings.choice.keepsCommandBuffer = isOn == 1;
@@ -125,8 +125,8 @@ constexpr std::array kBackends = {
         BackendRow{.name = "GpuAcc",
                    .open = openGpuAcc,
                    .options =
-                           "compiler,cuda,device,kind,library,profiling,series,tuning-file,tuning-"
-                           "level,tuning-mode"},
+                           "command-buffer,compiler,cuda,device,kind,library,profiling,tuning-file,"
+                           "tuning-level,tuning-mode"},
 #endif
 };
 

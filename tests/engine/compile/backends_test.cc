@@ -55,8 +55,8 @@ TEST(OpenBackends, RefusesOptionsThatABackendDoesNotTake) {
     EXPECT_EQ(refusalOf({{.name = "GpuAcc", .options = {{.name = "features", .value = "avx2"}}}})
                       .message(),
               "backend GpuAcc has no option features; it takes "
-              "compiler,cuda,device,kind,library,profiling,series,tuning-file,tuning-level,tuning-"
-              "mode");
+              "command-buffer,compiler,cuda,device,kind,library,profiling,tuning-file,tuning-level,"
+              "tuning-mode");
     EXPECT_EQ(refusalOf({{.name = "GpuAcc", .options = {{.name = "profiling", .value = "yes"}}}})
                       .message(),
               "GpuAcc's profiling is \"on\" or \"off\", not \"yes\"");
