@@ -52,12 +52,12 @@ Result<Options> readStruct(const Options* from, const char* name, size_t first =
     return readOptions(from, name, first);
 }
 
-// As much of it as the caller's struct holds.
+// As much of it as the caller's struct holds. `first`: as readOptions() has it.
 template <typename Info>
-Status fillStruct(const Info& info, Info* to, const char* name) {
+Status fillStruct(const Info& info, Info* to, const char* name, size_t first = sizeof(Info)) {
     HALYARD_RETURN_IF_ERROR(present(to, name));
     const uint32_t size = to->struct_size;
-    HALYARD_RETURN_IF_ERROR(checkStructSize(name, size, sizeof info, sizeof info, nullptr));
+    HALYARD_RETURN_IF_ERROR(checkStructSize(name, size, first, sizeof info, nullptr));
     std::memcpy(static_cast<void*>(to), &info, std::min<size_t>(size, sizeof info));
     to->struct_size = size;
     return {};

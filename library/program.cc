@@ -233,8 +233,9 @@ extern "C" halyard_status halyard_program_placement(const halyard_program* progr
                  .backend = placed->backend.c_str(),
                  .kernel = placed->kernel.c_str(),
                  .withheld = library::withheldOf(*program->shared->runtime, placed->backend),
-                 .refusal_count = placed->refusals.size()},
-                placement, "placement");
+                 .refusal_count = placed->refusals.size(),
+                 .lost_forms = placed->lostForms.c_str()},
+                placement, "placement", offsetof(halyard_placement, lost_forms));
     };
     return library::answer(tell(), message);
 }

@@ -371,6 +371,9 @@ typedef struct halyard_placement {
      * why; empty: none. */
     const char* withheld;
     size_t refusal_count; /* of the backends that were asked before */
+    /* Forms of the kernel that lost the choice, each with its reason: "float GEMM: costs 900
+     * cycles, and the Winograd F(2x2) 500; int8 GEMM on AMX: ...". Empty where there was none. */
+    const char* lost_forms;
 } halyard_placement;
 
 HALYARD_API size_t halyard_program_node_count(const halyard_program* program);

@@ -432,6 +432,7 @@ struct Placement {
     std::string backend;
     std::string kernel;
     std::string withheld;
+    std::string lostForms;
     std::vector<std::pair<std::string, std::string>> refusals;  // a backend, and why
 };
 
@@ -507,8 +508,9 @@ class Program {
             if (halyard_program_placement(get(), i, &plain, nullptr) != HALYARD_OK) {
                 break;
             }
-            Placement node = {plain.label,  plain.kind,     plain.backend,
-                              plain.kernel, plain.withheld, {}};
+            Placement node = {
+                    plain.label,      plain.kind, plain.backend, plain.kernel, plain.withheld,
+                    plain.lost_forms, {}};
             for (size_t j = 0; j < plain.refusal_count; ++j) {
                 const char* backend = "";
                 const char* reason = "";

@@ -2,6 +2,7 @@
 
 #include "engine/backends/gpu/gpu_partition.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "engine/backends/gpu/fusion.h"
+#include "engine/backends/gpu/kernels/convolution.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/matrix_probe.h"
 #include "engine/backends/gpu/launches/bound_kernels.h"
@@ -68,6 +70,9 @@ class GpuPartition final : public CompiledPartition {
     std::string_view kernelOf(size_t node) const override {
         return mParts->traces[mParts->layout.stepOf[node]].name;
     }
+    std::string_view lostFormsOf(size_t node) const override {
+        return mLostForms[mParts->layout.stepOf[node]];
+    }
     std::span<const TensorId> packed() const override { return mPacked; }
     size_t deviceConstantBytes() const override { return mParts->uploaded.size(); }
 
@@ -82,6 +87,7 @@ class GpuPartition final : public CompiledPartition {
 
     const std::shared_ptr<PartitionParts> mParts;
     std::vector<TensorId> mPacked;
+    std::vector<std::string> mLostForms;  // by step
 };
 
 std::map<LocalId, GpuPartition::Reading> GpuPartition::readingsOfConstants() const {
@@ -104,6 +110,19 @@ std::map<LocalId, GpuPartition::Reading> GpuPartition::readingsOfConstants() con
         }
     }
     return readings;
+}
+
+// Whether a node that is fused with a GEMM makes it one of another choice than it is alone.
+bool hasGemmOfItsOwn(const Node* node) {
+    switch (node->kind()) {
+        case NodeKind::DepthwiseConv2d:
+        case NodeKind::FullyConnected:
+        case NodeKind::Pool2d:
+        case NodeKind::Reduce:
+            return true;
+        default:
+            return false;
+    }
 }
 
 GemmTypes gemmTypesOf(const CompileArguments& arguments, bool mayRound) {
@@ -145,6 +164,11 @@ Status GpuPartition::compile(const CompileArguments& arguments) {
                 trace.others.push_back(node.node);
             }
         }
+        mLostForms.push_back(
+                std::ranges::none_of(trace.others, hasGemmOfItsOwn)
+                        ? lostGemmForms(*arguments.graph, *trace.leader, mParts->mayRound,
+                                        mParts->resources.device->facts(), mParts->matrixFeatures)
+                        : std::string());
     }
     for (const auto& [local, reading] : readingsOfConstants()) {
         HALYARD_RETURN_IF_ERROR(arguments.checkpoint.check("while constants were packed"));

@@ -67,6 +67,15 @@ void readNode(const std::vector<std::string_view>& fields, pb::CaseResult& resul
     *result.add_placement() = std::move(placement);
 }
 
+// The fields after "lost": operations, label, and the forms, of the node before.
+void readLost(const std::vector<std::string_view>& fields, pb::CaseResult& result) {
+    constexpr size_t kFields = 4;
+    if (fields.size() == kFields && result.placement_size() > 0 &&
+        result.placement().rbegin()->label() == fields[2]) {
+        result.mutable_placement()->rbegin()->set_lost_forms(std::string(fields[3]));
+    }
+}
+
 void readDeviceBytes(const std::vector<std::string_view>& fields, pb::Memory& memory) {
     uint64_t constants = 0;
     uint64_t workspace = 0;
@@ -114,6 +123,8 @@ void readPlacement(std::string_view report, pb::CaseResult& result) {
             copy.set_bytes(bytes);
         } else if (fields[0] == "node") {
             readNode(fields, result);
+        } else if (fields[0] == "lost") {
+            readLost(fields, result);
         } else if (uint32_t operation = 0; fields.size() == 3 && fields[0] == "vanished" &&
                                            readNumber(fields[1], operation)) {
             pb::VanishedOperation& vanished = *result.add_vanished();

@@ -25,7 +25,7 @@ from halyard.cli.options.model import ModelChoice, model_options
 from halyard.cli.options.written import FILE, WrittenFiles, written_options
 from halyard.devices import ServiceOptions, config_of
 from halyard.devices.config import DeviceConfig
-from halyard.engines.placement import refusals
+from halyard.engines.placement import lost_forms, refusals
 from halyard.errors import ConfigError
 from halyard.measurement.measurement_text import show_parts
 from halyard.output_file import check_writable
@@ -223,7 +223,7 @@ def _peak(terminal: Terminal, config: DeviceConfig, threads: int) -> Peak | None
 
 
 def placed(found: Capture) -> list[str]:
-    """What each backend ran, and why others did not."""
+    """What each backend ran, why others did not, and which forms lost to the kernels."""
     rows: dict[str, list[NodeTime]] = {}
     for node in found.nodes:
         rows.setdefault(node.row.backend or "nothing", []).append(node)
@@ -233,10 +233,11 @@ def placed(found: Capture) -> list[str]:
         f"{microseconds(sum(node.milliseconds for node in nodes))} ms"
         for backend, nodes in rows.items()
     ]
-    return lines + [
+    lines += [
         f"refused: {backend}: {_counted(count, 'node')}: {reason}"
         for backend, reason, count in refusals(found.result.placement)
     ]
+    return lines + [f"lost: {form}" for form in lost_forms(found.result.placement)]
 
 
 def _counted(count: int, noun: str) -> str:

@@ -45,6 +45,35 @@ def refusals(placement: Sequence[pb.Placement]) -> list[tuple[str, str, int]]:
     return [(backend, reason, count) for (backend, reason), count in counted.most_common()]
 
 
+@dataclass(frozen=True)
+class LostForm:
+    """A form that lost the choice of kernels, with the reason that most of them give."""
+
+    form: str
+    nodes: int
+    reason: str
+    other_reasons: int
+
+    def __str__(self) -> str:
+        others = self.other_reasons
+        more = f" (and {others} other reason{'s' if others > 1 else ''})" if others else ""
+        return f"{self.form}: {self.nodes} node{'s' if self.nodes > 1 else ''}: {self.reason}{more}"
+
+
+def lost_forms(placement: Sequence[pb.Placement]) -> list[LostForm]:
+    """By form, those of most nodes first."""
+    reasons: dict[str, Counter[str]] = {}
+    for row in placement:
+        for each in filter(None, row.lost_forms.split("; ")):
+            form, _, reason = each.partition(": ")
+            reasons.setdefault(form, Counter())[reason] += 1
+    lost = [
+        LostForm(form, counted.total(), counted.most_common(1)[0][0], len(counted) - 1)
+        for form, counted in reasons.items()
+    ]
+    return sorted(lost, key=lambda each: -each.nodes)
+
+
 def strangers(placement: Sequence[pb.Placement], asked: Sequence[str]) -> list[str]:
     """Backends that ran something though others were asked for, and they were not."""
     if not asked:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import UNSET
+
 from halyard.benchmark_model import AnyModel
 from halyard.comparison.difference import Difference, compare_all
 from halyard.comparison.judging import Judgement, Rules, judge
@@ -206,6 +208,7 @@ class Measurement:
                     partition=row.partition,
                     kernel=row.kernel,
                     refusals={refusal.backend: refusal.reason for refusal in row.refusals},
+                    lost_forms=row.lost_forms or UNSET,
                 )
                 for row in result.placement
             ],

@@ -159,6 +159,7 @@ class Placement(Record, frozen=True, kw_only=True):
     partition: int
     kernel: str
     refusals: dict[str, str]
+    lost_forms: str | UnsetType = UNSET  # "form: reason; ...", of the choice of the kernel
 
 
 class Copy(Record, frozen=True, kw_only=True):

@@ -215,6 +215,28 @@ TEST(GpuAccFusion, TakesDepthwiseConvolutionsOfExpandedPixels) {
     }
 }
 
+// Those of a convolution that is fused with its epilogue alone: with the mean behind it, it is
+// another choice.
+TEST(GpuAccFusion, TellsWhichFormsOfAGemmLost) {
+    HALYARD_NEEDS_DEVICE();
+    const auto lostOf = [](bool hasMean) {
+        Builder builder(DataType::FLOAT32);
+        TensorId result = builder.layer(Conv2d(), builder.input({1, 7, 7, 24}), {40, 1, 1, 24},
+                                        {1, 7, 7, 40});
+        result = builder.add(Activate{.function = Activate::Function::RELU6}, {result},
+                             {1, 7, 7, 40});
+        if (hasMean) {
+            result = builder.add(Pool2d{.filterH = 7, .filterW = 7}, {result}, {1, 1, 1, 40});
+        }
+        const auto program = buildOrDie(builder.graph(result), {backend(GemmKind::TILED)});
+        return program->placement().front().lostForms;
+    };
+    const std::string lost = lostOf(false);
+    EXPECT_NE(lost.find("gemv: M is 49, more than 4"), std::string::npos) << lost;
+    EXPECT_NE(lost.find(" cycles, and tile "), std::string::npos) << lost;
+    EXPECT_EQ(lostOf(true), "");
+}
+
 // As networks for pictures end, with tiles of several heights. Bytes round as a pooling or a mean
 // has them.
 TEST(GpuAccFusion, TakesMeansOfPicturesIntoConvolutions) {

@@ -281,12 +281,14 @@ TEST(GpuAccGemmChooser, TilesBatchGemmByTheMatrixUnit) {
     EXPECT_EQ(name(pocl(), DataType::FLOAT32), "direct");
 }
 
-TEST(GpuAccGemmChooser, ReportsWinnersLosersAndReasons) {
-    const std::string report = choicesOf(adreno(), DataType::FLOAT32, kTokens).report();
-    EXPECT_EQ(report.rfind("takes tile ", 0), 0U) << report;
-    EXPECT_NE(report.find("\ncosts more tile "), std::string::npos) << report;
-    EXPECT_NE(report.find(" cycles\n"), std::string::npos) << report;
-    EXPECT_NE(report.find("\nexcluded gemv: M is 128, more than 4\n"), std::string::npos) << report;
+TEST(GpuAccGemmChooser, TellsWhichFormsLostAndWhy) {
+    const GemmChoices choices = choicesOf(adreno(), DataType::FLOAT32, kTokens);
+    const std::string lost = choices.lostForms();
+    EXPECT_NE(lost.find(choices.legal[1].name() + ": costs "), std::string::npos) << lost;
+    EXPECT_NE(lost.find(" cycles, and " + choices.legal[0].name() + " "), std::string::npos)
+            << lost;
+    EXPECT_NE(lost.find("gemv: M is 128, more than 4"), std::string::npos) << lost;
+    EXPECT_EQ(lost.find(choices.legal[0].name() + ": "), std::string::npos) << lost;
 }
 
 }  // namespace

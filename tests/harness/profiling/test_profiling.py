@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from halyard.cli.program import cli
 from halyard.devices.host import HostDevice
+from halyard.engines.placement import lost_forms
 from halyard.errors import HalyardError
 from halyard.profiling import capture, flame, perfetto
 from halyard.profiling.counters import Sampler, parse
@@ -94,6 +95,17 @@ def test_a_fused_node_stands_for_its_operations() -> None:
     [row] = node_profiles(pb.Model(), [Execution(1, 1, 0, [fused])], placement)
     assert list(row.operations) == [0, 1, 2]
     assert (row.nodes, row.backend, row.partition) == (2, "CpuAcc", 3)
+
+
+def test_forms_that_lost_are_counted_with_the_reason_that_most_give() -> None:
+    rows = [
+        pb.Placement(lost_forms=text)
+        for text in ("a: slow; b: dear: 2 cycles", "b: late", "b: late", "")
+    ]
+    assert list(map(str, lost_forms(rows))) == [
+        "b: 3 nodes: late (and 1 other reason)",
+        "a: 1 node: slow",
+    ]
 
 
 def test_copies_have_a_row_for_each_way() -> None:
@@ -325,6 +337,7 @@ def test_profiles_on_the_host(tmp_path: Path) -> None:
     [document] = decode(paths["json"].read_bytes(), Profile)
     assert document.executions == 4
     assert re.search(r"placement: CpuAcc: \d+ nodes in 1 partition, \d+\.\d{3,} ms", done.output)
+    assert re.search(r"^lost: bf16 split GEMM on AMX: \d+ nodes?: \S", done.output, re.MULTILINE)
     assert {node.backend for node in document.nodes} == {"CpuAcc"}
     assert any(node.multiply_adds for node in document.nodes)
     assert document.nodes_ms is not None

@@ -198,6 +198,11 @@ static void refuses_questions(const halyard_program* program) {
     CLAIM_INVALID(halyard_program_find_output(program, NULL, &index, &message), "name is null");
     CLAIM_INVALID(halyard_program_placement(program, 99, &placement, &message), "no node 99");
     CLAIM_INVALID(halyard_program_placement(program, 0, &placement, &message), "struct_size is 1");
+    /* A caller that was compiled with the header's first version. */
+    placement.struct_size = (uint32_t)offsetof(halyard_placement, lost_forms);
+    placement.lost_forms = "as it was";
+    CLAIM_OK(halyard_program_placement(program, 0, &placement, &message));
+    CLAIM(strcmp(placement.lost_forms, "as it was") == 0);
     CLAIM_INVALID(halyard_program_refusal(program, 0, 9, &text, &text, &message), "no refusal 9");
     CLAIM_REFUSAL(halyard_program_save_fd(program, -1, &message), HALYARD_FAILED, "descriptor -1");
     CLAIM_REFUSAL(halyard_program_save(program, NULL, 0, &index, &message),

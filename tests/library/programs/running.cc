@@ -142,9 +142,12 @@ void tellsWhereNodesRunAndWhatTheyTake(const Runtime& runtime) {
     const std::vector<halyard::Placement> nodes = program.placement();
     CLAIM(nodes.size() == 1 && nodes[0].label == "layer" && nodes[0].kind == "FullyConnected");
     CLAIM(nodes[0].backend == "CpuAcc" && !nodes[0].kernel.empty());
+    CLAIM(nodes[0].lostForms.find("bf16 split GEMM on AMX: ") != std::string::npos);
 
     const Runtime other = TAKE(Runtime::create({.backends = "CpuRef"}));
     CLAIM((other.backends() == std::vector<std::string>{"CpuRef"}));
+    const Program plain = TAKE(Program::compile(other, layer(weights, nullptr, bias)));
+    CLAIM(plain.placement().front().lostForms.empty());
     CLAIM((runtime.backends() == std::vector<std::string>{"CpuAcc", "CpuRef"}));
 
     Execution execution = TAKE(Execution::create(program));

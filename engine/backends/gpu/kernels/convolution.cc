@@ -197,6 +197,15 @@ uint64_t areaOf(const Geometry& geometry) {
     return static_cast<uint64_t>(geometry.filterH) * static_cast<uint64_t>(geometry.filterW);
 }
 
+// Of a fully connected layer: one convolution of 1x1 feature maps.
+Geometry geometryOfLayer(const Shape& weights, const Shape& output) {
+    return {.depth = weights[1],
+            .channels = output[1],
+            .positions = output[0],
+            .groupDepth = weights[1],
+            .channelsPerGroup = output[1]};
+}
+
 Status addConvolution(StepPlan& step, Activation activation, const Geometry& geometry) {
     switch (chooseGemm(gemmNeedsOf(step), geometry).legal.front().algorithm) {
         case GemmAlgorithm::TILED:
@@ -298,15 +307,35 @@ Status plan(const TransposeConv2d& node, StepPlan& step) {
                      areaOf(geometry) * static_cast<uint64_t>(geometry.depth));
 }
 
+std::string lostGemmForms(const Graph& graph, const Node& node, bool mayRound,
+                          const DeviceFacts& facts, const MatrixFeatures& matrixFeatures) {
+    const auto* const conv = std::get_if<Conv2d>(&node.descriptor);
+    if (conv == nullptr && node.kind() != NodeKind::FullyConnected) {
+        return {};
+    }
+    const TensorType& x = graph.tensor(node.inputs[0]).type;
+    const Shape& weights = graph.tensor(node.inputs[1]).type.shape;
+    const Shape& output = graph.tensor(node.outputs[0]).type.shape;
+    for (const Shape* const shape : {&x.shape, &weights, &output}) {
+        if (!shape->isFullyKnown() || countOf(*shape) == 0) {
+            return {};
+        }
+    }
+    const Result<Geometry> geometry = conv == nullptr
+                                              ? Result<Geometry>(geometryOfLayer(weights, output))
+                                              : geometryOf(*conv, x.shape, weights, output);
+    return geometry.ok() ? chooseGemm({.x = x.type,
+                                       .mayRound = mayRound,
+                                       .facts = facts,
+                                       .matrixFeatures = matrixFeatures},
+                                      *geometry)
+                                   .lostForms()
+                         : std::string();
+}
+
 // One convolution of 1x1 feature maps, or several that are fused horizontally.
 Status plan(const FullyConnected& node, StepPlan& step) {
-    const Shape& weights = step.input(1).shape;
-    const Shape& output = step.output().shape;
-    const Geometry geometry = {.depth = weights[1],
-                               .channels = output[1],
-                               .positions = output[0],
-                               .groupDepth = weights[1],
-                               .channelsPerGroup = output[1]};
+    const Geometry geometry = geometryOfLayer(step.input(1).shape, step.output().shape);
     const std::vector<FusedBranch> fusedBranches = fusedBranchesOf(step);
     if (fusedBranches.size() == 1) {
         return addConvolution(step, node.activation, geometry);

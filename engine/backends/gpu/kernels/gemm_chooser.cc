@@ -227,9 +227,8 @@ std::string excludesGemv(const DeviceFacts& facts, const Geometry& geometry) {
                                                 ", more than " + std::to_string(most);
 }
 
-void line(std::string& text, std::string_view prefix, std::string_view name,
-          std::string_view rest) {
-    text.append(prefix).append(name).append(": ").append(rest).append("\n");
+std::string cyclesOf(const GemmForm& form) {
+    return std::to_string(static_cast<int64_t>(form.cycles)) + " cycles";
 }
 
 }  // namespace
@@ -246,15 +245,19 @@ std::string GemmForm::name() const {
     return name;
 }
 
-std::string GemmChoices::report() const {
+std::string GemmChoices::lostForms() const {
     std::string text;
-    for (const GemmForm& form : legal) {
-        line(text, &form == legal.data() ? "takes " : "costs more ", form.name(),
-             form.cycles > 0 ? std::to_string(static_cast<int64_t>(form.cycles)) + " cycles"
-                             : "not estimated");
+    const auto add = [&](const std::string& name, const std::string& why) {
+        text.append(text.empty() ? "" : "; ").append(name).append(": ").append(why);
+    };
+    for (size_t i = 1; i < legal.size(); ++i) {
+        add(legal[i].name(), legal[i].cycles > 0
+                                     ? "costs " + cyclesOf(legal[i]) + ", and " +
+                                               legal.front().name() + " " + cyclesOf(legal.front())
+                                     : "is not estimated");
     }
     for (const ExcludedGemmForm& form : excluded) {
-        line(text, "excluded ", form.name, form.reason);
+        add(form.name, form.reason);
     }
     return text;
 }

@@ -91,9 +91,9 @@ struct GemmChoices {
     std::vector<GemmForm> legal;  // the cheapest first
     std::vector<ExcludedGemmForm> excluded;
 
-    // For people: the form that is taken, those that cost more, and those that are excluded, each
-    // with its cycles or its reason, a line each.
-    std::string report() const;
+    // For people: the forms that cost more than the cheapest, by the estimate that tuning may
+    // correct, and those that are excluded. "a: why; b: why".
+    std::string lostForms() const;
 };
 
 // What choices depend on besides the shape.
