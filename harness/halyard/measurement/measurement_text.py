@@ -7,7 +7,7 @@ from halyard.benchmark_model import BenchmarkModel, FileModel
 from halyard.comparison.difference import Difference, allowed_error
 from halyard.devices import conditions
 from halyard.devices.device import Device
-from halyard.engines.placement import refusals, shares
+from halyard.engines.placement import lost_forms, refusals, shares
 from halyard.measurement.measurement import Measurement
 from halyard.model import HostPart
 from halyard.profiling.node_times import print_profile, short_name
@@ -150,7 +150,8 @@ def placement(measurement: Measurement) -> list[str]:
 
 
 def print_operations(terminal: Terminal, result: pb.CaseResult) -> None:
-    """Where each operation's nodes ran; why others refused stands with the placement."""
+    """Where each operation's nodes ran, and which forms lost to the kernels; why other backends
+    refused stands with the placement."""
     terminal.table(
         ["operation", "node", "backend", "partition", "kernel"],
         [
@@ -161,6 +162,9 @@ def print_operations(terminal: Terminal, result: pb.CaseResult) -> None:
     )
     for row in result.vanished:
         terminal.line(f"operation {row.operation}: {row.fate}")
+    for form in lost_forms(result.placement):
+        for line in _folded("lost       ", str(form).split()):
+            terminal.line(line)
 
 
 def _listed(begin: str, counts: Mapping[str, int], end: str) -> list[str]:

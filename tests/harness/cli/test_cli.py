@@ -533,12 +533,16 @@ def test_a_profile_and_the_placement_are_printed(invoke: Invoke, tmp_path: Path)
     assert result.exit_code == 0, result.output
     assert "all nodes: " in result.output
     assert "0 CONV_2D" in result.output
+    assert re.search(r"^lost +bf16 split GEMM on AMX: \d+ nodes: \S", result.output, re.MULTILINE)
     content = json.loads(path.read_text())
     assert len(content["profile"]) == len(content["placement"]) > 1
     assert content["profile"][0]["share_of_peak"] > 0
     assert content["partitions"] == 1
     assert content["bytes_between_partitions"] == 0
     assert content["placement"][0]["kernel"]
+    assert any(
+        "bf16 split GEMM on AMX: " in row.get("lost_forms", "") for row in content["placement"]
+    )
 
 
 @pytest.mark.parametrize("place", ["missing/result.json", "."])
