@@ -363,7 +363,7 @@ TEST(CpuTuning, OfX86IsAsMeasuredWhateverItsCaches) {
     const CpuTuning measured;
     for (const CpuTarget& target :
          {cpu_test::zen4(), cpu_test::skylakeX(), cpu_test::sapphireRapids()}) {
-        EXPECT_EQ(target.tuning.tiling.unitBytes, measured.tiling.unitBytes);
+        EXPECT_EQ(target.tuning.tiling.workItemBytes, measured.tiling.workItemBytes);
         EXPECT_EQ(target.tuning.vectors.farBytes, measured.vectors.farBytes);
         EXPECT_EQ(target.tuning.invertedResidual.mostRingBytes,
                   measured.invertedResidual.mostRingBytes);
@@ -384,11 +384,11 @@ TEST(CpuTuning, OfSmallerCoresAsksForLessOfTheirCaches) {
         EXPECT_LT(member(small.tuning), member(CpuTuning()));
         EXPECT_GE(member(small.tuning), 16 << 10);
     };
-    grows([](const CpuTuning& tuning) { return tuning.tiling.unitBytes; });
+    grows([](const CpuTuning& tuning) { return tuning.tiling.workItemBytes; });
     grows([](const CpuTuning& tuning) { return tuning.tiling.fewWeightBytes; });
     grows([](const CpuTuning& tuning) { return tuning.winograd.mostWindowBytes; });
     grows([](const CpuTuning& tuning) { return tuning.vectors.farBytes; });
-    grows([](const CpuTuning& tuning) { return tuning.fused.mostUnitBytes; });
+    grows([](const CpuTuning& tuning) { return tuning.fused.mostWorkItemBytes; });
     grows([](const CpuTuning& tuning) { return tuning.invertedResidual.mostRingBytes; });
     EXPECT_EQ(identityOf(middle.tuning), "Cortex-A7x 512 KiB");
 }

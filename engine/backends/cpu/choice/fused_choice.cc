@@ -35,7 +35,7 @@ Status takesInt8PointwiseDepthwise(const FusedLayers& layers, const CpuTarget& t
         return unsupported("L2 has no room for the expanded feature map of a work item");
     }
     const auto threads = static_cast<int64_t>(layers.threads);
-    if (FusedTiling::best(layers.map, costs, threads).units(layers.map) * 4 < threads * 3) {
+    if (FusedTiling::best(layers.map, costs, threads).items(layers.map) * 4 < threads * 3) {
         return unsupported("has too few work items for the threads");
     }
     if (!layers.keepsType) {
@@ -65,9 +65,9 @@ FusedCosts fusedFloatCosts(int64_t lanes, int64_t tileLanes, const FusedTuning& 
             .tileLanes = tileLanes,
             .elementBytes = kFloatBytes,
             .depthwise = tuning.floatDepthwise,
-            .unit = tuning.floatUnit,
+            .item = tuning.floatWorkItem,
             .mostTime = tuning.floatMostTime,
-            .mostUnitBytes = tuning.mostUnitBytes,
+            .mostWorkItemBytes = tuning.mostWorkItemBytes,
             .mostLineGroups = tuning.mostLineGroups,
             .fewestLines = tuning.fewestLines};
 }
@@ -78,9 +78,9 @@ FusedCosts fusedInt8Costs(const FusedTuning& tuning) {
             .elementBytes = 1,
             .element = tuning.int8Element,
             .depthwise = tuning.int8Depthwise,
-            .unit = tuning.int8Unit,
+            .item = tuning.int8WorkItem,
             .mostTime = tuning.int8MostTime,
-            .mostUnitBytes = tuning.mostUnitBytes,
+            .mostWorkItemBytes = tuning.mostWorkItemBytes,
             .mostLineGroups = tuning.mostLineGroups,
             .fewestLines = tuning.fewestLines};
 }

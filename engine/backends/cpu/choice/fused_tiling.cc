@@ -35,7 +35,7 @@ Result<FusedFeatureMap> FusedFeatureMap::of(const Shape& x, const Shape& output,
 }
 
 bool FusedTiling::isSmall(const FusedFeatureMap& p, const FusedCosts& costs) const {
-    return length(p) * costs.elementBytes <= costs.mostUnitBytes &&
+    return length(p) * costs.elementBytes <= costs.mostWorkItemBytes &&
            channelTime(p, costs) * channels <= costs.mostTime;
 }
 
@@ -62,10 +62,10 @@ FusedTiling FusedTiling::best(const FusedFeatureMap& p, const FusedCosts& costs,
             // Half of a tile takes a quarter longer than a half.
             const bool isUneven = cut.channels % costs.tileLanes != 0;
             const int64_t quarters = 4 * panels + (isUneven ? 1 : 0);
-            const int64_t unit =
-                    cut.channelTime(p, costs) * costs.lanes * quarters / 4 + costs.unit;
-            const int64_t time = ceilDivide(cut.units(p), threads) * unit;
-            // Small units even out what threads are late by.
+            const int64_t item =
+                    cut.channelTime(p, costs) * costs.lanes * quarters / 4 + costs.item;
+            const int64_t time = ceilDivide(cut.items(p), threads) * item;
+            // Small work items even out what threads are late by.
             if (time < least - least / 32) {
                 least = time;
                 best = cut;
@@ -75,20 +75,20 @@ FusedTiling FusedTiling::best(const FusedFeatureMap& p, const FusedCosts& costs,
     return best;
 }
 
-FusedWorkItem FusedTiling::unit(const FusedFeatureMap& p, int64_t index) const {
+FusedWorkItem FusedTiling::item(const FusedFeatureMap& p, int64_t index) const {
     const int64_t lineGroup = index / channelGroups;
-    FusedWorkItem unit = {.batch = lineGroup / lineGroups,
+    FusedWorkItem item = {.batch = lineGroup / lineGroups,
                           .line = lineGroup % lineGroups * lines,
                           .channel = index % channelGroups * channels};
-    unit.lines = std::min(lines, p.outputHeight - unit.line);
-    unit.channels = std::min(channels, p.channels - unit.channel);
-    return unit;
+    item.lines = std::min(lines, p.outputHeight - item.line);
+    item.channels = std::min(channels, p.channels - item.channel);
+    return item;
 }
 
 ReachedPart ReachedPart::of(const FusedFeatureMap& p, const FusedTiling& cut,
-                            const FusedWorkItem& unit) {
-    const int64_t top = unit.line * p.strideH - p.top;
-    const int64_t reached = p.reachedLines(unit.lines);
+                            const FusedWorkItem& item) {
+    const int64_t top = item.line * p.strideH - p.top;
+    const int64_t reached = p.reachedLines(item.lines);
     ReachedPart part;
     part.lineLength = p.reachedPixels() * cut.channels;
     part.firstLine = std::clamp<int64_t>(-top, 0, reached);

@@ -38,11 +38,11 @@ struct FusedCosts {
     int64_t lanes = 1;      // channels that are computed together
     int64_t tileLanes = 1;  // and that are best
     int64_t elementBytes = 1;
-    int64_t element = 0;        // of the expanded feature map, beside its products
-    int64_t depthwise = 1;      // a multiply-add of the depthwise convolution
-    int64_t unit = 0;           // to begin one
-    int64_t mostTime = 0;       // of a unit: some milliseconds
-    int64_t mostUnitBytes = 0;  // of what a unit expands: some of a core's L2
+    int64_t element = 0;            // of the expanded feature map, beside its products
+    int64_t depthwise = 1;          // a multiply-add of the depthwise convolution
+    int64_t item = 0;               // to begin one
+    int64_t mostTime = 0;           // of a work item: some milliseconds
+    int64_t mostWorkItemBytes = 0;  // of what a work item expands: some of a core's L2
     int64_t mostLineGroups = 1;
     int64_t fewestLines = 1;  // of a group, where there are several
 };
@@ -63,16 +63,16 @@ struct FusedTiling {
     // The quickest one on so many threads. All lines at once, but where threads would be without
     // work: neighbouring groups both expand the lines that both reach.
     static FusedTiling best(const FusedFeatureMap& p, const FusedCosts& costs, int64_t threads);
-    // Whether units of all lines are small enough.
+    // Whether work items of all lines are small enough.
     static bool pays(const FusedFeatureMap& p, const FusedCosts& costs);
 
-    int64_t units(const FusedFeatureMap& p) const { return p.batches * lineGroups * channelGroups; }
-    FusedWorkItem unit(const FusedFeatureMap& p, int64_t index) const;
-    // Elements that a unit expands, with the padding.
+    int64_t items(const FusedFeatureMap& p) const { return p.batches * lineGroups * channelGroups; }
+    FusedWorkItem item(const FusedFeatureMap& p, int64_t index) const;
+    // Elements that a work item expands, with the padding.
     int64_t length(const FusedFeatureMap& p) const {
         return p.reachedLines(lines) * p.reachedPixels() * channels;
     }
-    // Multiply-adds of a unit.
+    // Multiply-adds of a work item.
     int64_t operations(const FusedFeatureMap& p) const {
         return channels * (expanded(p) * p.depth + lines * p.outputWidth * p.side * p.side);
     }
@@ -88,7 +88,7 @@ struct FusedTiling {
     bool isSmall(const FusedFeatureMap& p, const FusedCosts& costs) const;
 };
 
-// What the windows of a unit reach, as [line][spatial position][channel of the cut]: where the
+// What the windows of a work item reach, as [line][spatial position][channel of the cut]: where the
 // feature map lies in it, and the lines of the feature map.
 struct ReachedPart {
     int64_t firstLine = 0, endLine = 0;  // of the part, those that are in the feature map
@@ -98,13 +98,13 @@ struct ReachedPart {
     ptrdiff_t offset = 0;                // elements before the first one of the feature map
 
     static ReachedPart of(const FusedFeatureMap& p, const FusedTiling& cut,
-                          const FusedWorkItem& unit);
+                          const FusedWorkItem& item);
 
     bool empty() const { return firstLine == endLine || pixels <= 0; }
 
     // Fills all that is not in the feature map.
     template <typename T>
-    void pad(const FusedFeatureMap& p, const FusedTiling& cut, const FusedWorkItem& unit, T* to,
+    void pad(const FusedFeatureMap& p, const FusedTiling& cut, const FusedWorkItem& item, T* to,
              T padding) const {
         std::fill_n(to, firstLine * lineLength, padding);
         for (int64_t i = firstLine; i < endLine; ++i) {
@@ -112,7 +112,7 @@ struct ReachedPart {
             std::fill_n(begin, left * cut.channels, padding);
             std::fill(begin + (left + pixels) * cut.channels, begin + lineLength, padding);
         }
-        std::fill_n(to + endLine * lineLength, (p.reachedLines(unit.lines) - endLine) * lineLength,
+        std::fill_n(to + endLine * lineLength, (p.reachedLines(item.lines) - endLine) * lineLength,
                     padding);
     }
 };

@@ -37,22 +37,23 @@ Result<DepthwiseLines> DepthwiseLines::create(const DepthwiseDefinition& definit
                      .inputW = x[2],
                      .outputW = output[2],
                      .channels = output[3]};
-    lines.mUnitPixels = std::clamp<int64_t>(kMostDepthwiseTerms / lines.pixelOperations(), 1,
-                                            lines.mWindow.outputW);
-    lines.mUnitsPerLine = (lines.mWindow.outputW + lines.mUnitPixels - 1) / lines.mUnitPixels;
+    lines.mWorkItemPositions = std::clamp<int64_t>(kMostDepthwiseTerms / lines.pixelOperations(), 1,
+                                                   lines.mWindow.outputW);
+    lines.mWorkItemsPerLine =
+            (lines.mWindow.outputW + lines.mWorkItemPositions - 1) / lines.mWorkItemPositions;
     return lines;
 }
 
-DepthwiseWindow DepthwiseLines::windowOf(int64_t unit, ptrdiff_t& first) const {
-    const int64_t line = lineOf(unit);
+DepthwiseWindow DepthwiseLines::windowOf(int64_t item, ptrdiff_t& first) const {
+    const int64_t line = lineOf(item);
     const int64_t top = line % mOutputH * mStrideH - mTop;
     DepthwiseWindow window = mWindow;
     window.firstRow = std::min(top < 0 ? (-top + mDilationH - 1) / mDilationH : 0, window.filterH);
     const int64_t left = mInputH - 1 - top;
     window.endRow =
             std::clamp(left < 0 ? 0 : left / mDilationH + 1, window.firstRow, window.filterH);
-    window.firstPixel = unit % mUnitsPerLine * mUnitPixels;
-    window.endPixel = std::min(window.firstPixel + mUnitPixels, window.outputW);
+    window.firstPixel = item % mWorkItemsPerLine * mWorkItemPositions;
+    window.endPixel = std::min(window.firstPixel + mWorkItemPositions, window.outputW);
     first = (line / mOutputH * mInputH + top) * inputLine();
     return window;
 }

@@ -9,7 +9,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/chosen_kernel.h"
-#include "engine/backends/cpu/kernels/unit_kernel.h"
+#include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/requantize.h"
@@ -17,7 +17,7 @@
 namespace halyard::engine::cpu {
 namespace {
 
-class ShapedQuantizedDepthwise final : public UnitKernel {
+class ShapedQuantizedDepthwise final : public WorkItemKernel {
   public:
     ShapedQuantizedDepthwise(const QuantizedDepthwise& form, const DepthwiseDefinition& definition,
                              PackedConstant panels, const DepthwiseLines& lines)
@@ -38,35 +38,35 @@ class ShapedQuantizedDepthwise final : public UnitKernel {
                     mPaddedTile,
                     mMemory.add(static_cast<size_t>(definition.filterH * mLines.widenedLine()), 1));
         }
-        setUnits(mLines.units(), mLines.unitOperations());
+        setWorkItems(mLines.items(), mLines.workItemOperations());
         return {};
     }
 
   private:
-    void compute(const KernelCall& call, int64_t unit, std::byte* memory) const override {
+    void compute(const KernelCall& call, int64_t item, std::byte* memory) const override {
         auto* padding = reinterpret_cast<uint8_t*>(memory + mPaddingLine);
         std::fill_n(padding, mChannels, mPadding);
         ptrdiff_t first = 0;
         QuantizedDepthwiseLine line;
-        line.window = mLines.windowOf(unit, first);
+        line.window = mLines.windowOf(item, first);
         line.x = call.input(0).as<uint8_t>() + first;
         if (mLines.multiplier() > 1) {
-            auto* strip = reinterpret_cast<uint8_t*>(memory + mPaddedTile);
-            mLines.widen(line.x, strip, line.window, [](uint8_t value) { return value; });
-            line.x = strip;
+            auto* paddedTile = reinterpret_cast<uint8_t*>(memory + mPaddedTile);
+            mLines.widen(line.x, paddedTile, line.window, [](uint8_t value) { return value; });
+            line.x = paddedTile;
         }
         line.xPixel = line.window.channels;
         line.padding = padding;
         line.taps = reinterpret_cast<const uint8_t**>(memory + mTaps);
         line.flip = mFlip;
         line.panels = mPanels.in(call.constants()).data();
-        line.y = call.output(0).as<uint8_t>() + mLines.lineOf(unit) * mLines.outputLine();
+        line.y = call.output(0).as<uint8_t>() + mLines.lineOf(item) * mLines.outputLine();
         line.yPixel = line.window.channels;
         line.zeroPoint = mZeroPoint;
         line.low = mRange.low;
         line.high = mRange.high;
         mForm.compute(line);
-        mEpilogue.apply(call, mLines.outputRows(unit));
+        mEpilogue.apply(call, mLines.outputRows(item));
     }
 
     const QuantizedDepthwise& mForm;

@@ -11,7 +11,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_patches.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/chosen_kernel.h"
-#include "engine/backends/cpu/kernels/unit_kernel.h"
+#include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
@@ -19,7 +19,7 @@
 namespace halyard::engine::cpu {
 namespace {
 
-class ShapedFloatDepthwise final : public UnitKernel {
+class ShapedFloatDepthwise final : public WorkItemKernel {
   public:
     ShapedFloatDepthwise(const FloatDepthwise& form, const DepthwiseDefinition& definition,
                          PackedConstant panels, const DepthwiseLines& lines)
@@ -42,42 +42,42 @@ class ShapedFloatDepthwise final : public UnitKernel {
             HALYARD_ASSIGN_OR_RETURN(
                     mOutput, mMemory.add(static_cast<size_t>(mLines.outputLine()), sizeof(float)));
         }
-        setUnits(mLines.units(), mLines.unitOperations());
+        setWorkItems(mLines.items(), mLines.workItemOperations());
         return {};
     }
 
   private:
-    void compute(const KernelCall& call, int64_t unit, std::byte* memory) const override {
+    void compute(const KernelCall& call, int64_t item, std::byte* memory) const override {
         ptrdiff_t first = 0;
         FloatDepthwiseLine line;
-        line.window = mLines.windowOf(unit, first);
+        line.window = mLines.windowOf(item, first);
         line.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data());
         line.xPixel = line.yPixel = line.window.channels;
         line.low = mRange.low;
         line.high = mRange.high;
-        const ptrdiff_t to = mLines.lineOf(unit) * mLines.outputLine();
-        auto* strip = reinterpret_cast<float*>(memory + mInput);
+        const ptrdiff_t to = mLines.lineOf(item) * mLines.outputLine();
+        auto* paddedTile = reinterpret_cast<float*>(memory + mInput);
         if (!mHalves) {
             line.x = call.input(0).as<float>() + first;
             line.y = call.output(0).as<float>() + to;
             if (mWidens) {
-                mLines.widen(line.x, strip, line.window, [](float value) { return value; });
-                line.x = strip;
+                mLines.widen(line.x, paddedTile, line.window, [](float value) { return value; });
+                line.x = paddedTile;
             }
             mForm.compute(line);
-            mEpilogue.apply(call, mLines.outputRows(unit));
+            mEpilogue.apply(call, mLines.outputRows(item));
             return;
         }
-        mLines.widen(call.input(0).as<Half>() + first, strip, line.window,
+        mLines.widen(call.input(0).as<Half>() + first, paddedTile, line.window,
                      [](Half value) { return toFloat(value); });
-        line.x = strip;
+        line.x = paddedTile;
         line.y = reinterpret_cast<float*>(memory + mOutput);
         mForm.compute(line);
         const ptrdiff_t begin = line.window.firstPixel * line.window.channels;
         const ptrdiff_t end = line.window.endPixel * line.window.channels;
         std::transform(line.y + begin, line.y + end, call.output(0).as<Half>() + to + begin,
                        [](float value) { return toHalf(value); });
-        mEpilogue.apply(call, mLines.outputRows(unit));
+        mEpilogue.apply(call, mLines.outputRows(item));
     }
 
     const FloatDepthwise& mForm;

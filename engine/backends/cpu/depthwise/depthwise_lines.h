@@ -41,9 +41,9 @@ class DepthwiseLines {
                                          const Shape& output);
 
     // The work is cut into spatial positions of lines.
-    int64_t units() const { return mCount * mUnitsPerLine; }
-    int64_t unitOperations() const { return mUnitPixels * pixelOperations(); }
-    int64_t lineOf(int64_t unit) const { return unit / mUnitsPerLine; }
+    int64_t items() const { return mCount * mWorkItemsPerLine; }
+    int64_t workItemOperations() const { return mWorkItemPositions * pixelOperations(); }
+    int64_t lineOf(int64_t item) const { return item / mWorkItemsPerLine; }
     // Elements of a line, and of one that has a channel for each of the output's.
     int64_t inputLine() const { return mWindow.inputW * mInputC; }
     int64_t widenedLine() const { return mWindow.inputW * mWindow.channels; }
@@ -51,28 +51,28 @@ class DepthwiseLines {
     int64_t multiplier() const { return mWindow.channels / mInputC; }
     int64_t outputLine() const { return mWindow.outputW * mWindow.channels; }
 
-    // Of the output, those that a unit computes.
-    EpilogueRows outputRows(int64_t unit) const {
-        const int64_t first = unit % mUnitsPerLine * mUnitPixels;
-        const int64_t count = std::min(mUnitPixels, mWindow.outputW - first);
-        return {.begin = lineOf(unit) * outputLine() + first * mWindow.channels,
+    // Of the output, those that a work item computes.
+    EpilogueRows outputRows(int64_t item) const {
+        const int64_t first = item % mWorkItemsPerLine * mWorkItemPositions;
+        const int64_t count = std::min(mWorkItemPositions, mWindow.outputW - first);
+        return {.begin = lineOf(item) * outputLine() + first * mWindow.channels,
                 .rows = count,
                 .row = mWindow.channels,
                 .columns = mWindow.channels};
     }
 
-    // The windows of a unit; `first` is where the line that the filter's row 0 reads, or would
+    // The windows of a work item; `first` is where the line that the filter's row 0 reads, or would
     // read, starts in the input.
-    DepthwiseWindow windowOf(int64_t unit, ptrdiff_t& first) const;
+    DepthwiseWindow windowOf(int64_t item, ptrdiff_t& first) const;
 
-    // Copies the lines of x that the window reads to `strip`, which has room for as many widened
-    // ones as the filter has rows, and has the window read them there. convert(T) gives an element
-    // of the strip.
+    // Copies the lines of x that the window reads to `padded input tile`, which has room for as
+    // many widened ones as the filter has rows, and has the window read them there. convert(T)
+    // gives an element of the padded input tile.
     template <typename T, typename To, typename Convert>
-    void widen(const T* x, To* strip, DepthwiseWindow& window, Convert convert) const {
+    void widen(const T* x, To* paddedTile, DepthwiseWindow& window, Convert convert) const {
         for (int64_t i = window.firstRow; i < window.endRow; ++i) {
             const T* from = x + i * window.row;
-            To* to = strip + i * widenedLine();
+            To* to = paddedTile + i * widenedLine();
             if (multiplier() == 1) {
                 std::transform(from, from + inputLine(), to, convert);
                 continue;
@@ -91,7 +91,7 @@ class DepthwiseLines {
 
     DepthwiseWindow mWindow;
     int64_t mInputC = 1;
-    int64_t mUnitPixels = 1, mUnitsPerLine = 1;
+    int64_t mWorkItemPositions = 1, mWorkItemsPerLine = 1;
     int64_t mCount = 0;
     int64_t mOutputH = 1, mInputH = 1;
     int64_t mTop = 0, mStrideH = 1, mDilationH = 1;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/backends/cpu/choice/depthwise_choice.h"
-#include "engine/backends/cpu/kernels/unit_kernel.h"
+#include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 
@@ -16,7 +16,7 @@ int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-class ShapedPatches final : public UnitKernel {
+class ShapedPatches final : public WorkItemKernel {
   public:
     ShapedPatches(const DepthwisePatches& patches, const FloatDepthwise& form,
                   const DepthwiseDefinition& definition, PackedConstant panels)
@@ -28,20 +28,20 @@ class ShapedPatches final : public UnitKernel {
 
     Status create() {
         HALYARD_ASSIGN_OR_RETURN(mCopy, mMemory.add(mPatches.copyLength(), sizeof(float)));
-        setUnits(mPatches.units(), mPatches.unitOperations());
+        setWorkItems(mPatches.items(), mPatches.workItemOperations());
         return {};
     }
 
   private:
-    void compute(const KernelCall& call, int64_t unit, std::byte* memory) const override {
+    void compute(const KernelCall& call, int64_t item, std::byte* memory) const override {
         FloatDepthwisePatch patch =
-                mPatches.patchOf(unit, call.input(0).as<float>(), call.output(0).as<float>());
+                mPatches.patchOf(item, call.input(0).as<float>(), call.output(0).as<float>());
         patch.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data());
         patch.copy = reinterpret_cast<float*>(memory + mCopy);
         patch.low = mRange.low;
         patch.high = mRange.high;
         mForm.computePatch(patch);
-        mEpilogue.apply(call, mPatches.outputRows(unit));
+        mEpilogue.apply(call, mPatches.outputRows(item));
     }
 
     const DepthwisePatches mPatches;
@@ -92,7 +92,7 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
     patches.mAllBlocks = ceilDivide(patch.channels, form.lanes);
     const int64_t wanted =
             threads == 1 ? 1
-                         : threads * (definition.epilogue.empty() ? tuning.unitsPerThread
+                         : threads * (definition.epilogue.empty() ? tuning.workItemsPerThread
                                                                   : tuning.unitsWithEpilogue);
     const int64_t groups =
             std::clamp(ceilDivide(wanted, patches.mFeatureMaps * patches.mLineGroups),
@@ -102,15 +102,15 @@ Result<std::optional<DepthwisePatches>> DepthwisePatches::create(
     return std::optional<DepthwisePatches>(patches);
 }
 
-DepthwisePatches::Place DepthwisePatches::placeOf(int64_t unit) const {
-    const int64_t group = unit / mBlockGroups;
+DepthwisePatches::Place DepthwisePatches::placeOf(int64_t item) const {
+    const int64_t group = item / mBlockGroups;
     return {.featureMap = group / mLineGroups,
             .line = group % mLineGroups * mPatch.lines,
-            .block = unit % mBlockGroups * mBlocks};
+            .block = item % mBlockGroups * mBlocks};
 }
 
-FloatDepthwisePatch DepthwisePatches::patchOf(int64_t unit, const float* x, float* y) const {
-    const Place place = placeOf(unit);
+FloatDepthwisePatch DepthwisePatches::patchOf(int64_t item, const float* x, float* y) const {
+    const Place place = placeOf(item);
     FloatDepthwisePatch patch = mPatch;
     patch.lines = std::min(patch.lines, mOutputH - place.line);
     patch.top += place.line * patch.strideH;
@@ -122,8 +122,8 @@ FloatDepthwisePatch DepthwisePatches::patchOf(int64_t unit, const float* x, floa
     return patch;
 }
 
-EpilogueRows DepthwisePatches::outputRows(int64_t unit) const {
-    const Place place = placeOf(unit);
+EpilogueRows DepthwisePatches::outputRows(int64_t item) const {
+    const Place place = placeOf(item);
     const int64_t channel = place.block * mLanes;
     const int64_t first = (place.featureMap * mOutputH + place.line) * mPatch.outputW;
     return {.begin = first * mPatch.channels + channel,

@@ -27,8 +27,8 @@ class DepthwisePatches {
                                                           const FloatDepthwise& form,
                                                           const Shape& x, const Shape& output);
 
-    int64_t units() const { return mFeatureMaps * mLineGroups * mBlockGroups; }
-    int64_t unitOperations() const {
+    int64_t items() const { return mFeatureMaps * mLineGroups * mBlockGroups; }
+    int64_t workItemOperations() const {
         return mPatch.lines * mPatch.outputW * mPatch.side * mPatch.side * mBlocks * mLanes;
     }
     // Of the copy, in elements.
@@ -36,15 +36,15 @@ class DepthwisePatches {
         return static_cast<size_t>(mPatch.copyW() * mPatch.copyH() * mLanes);
     }
 
-    // What a unit computes, given the tensors; its panels, memory and bounds are the caller's.
-    FloatDepthwisePatch patchOf(int64_t unit, const float* x, float* y) const;
-    EpilogueRows outputRows(int64_t unit) const;
+    // What a work item computes, given the tensors; its panels, memory and bounds are the caller's.
+    FloatDepthwisePatch patchOf(int64_t item, const float* x, float* y) const;
+    EpilogueRows outputRows(int64_t item) const;
 
   private:
     struct Place {
         int64_t featureMap, line, block;
     };
-    Place placeOf(int64_t unit) const;
+    Place placeOf(int64_t item) const;
 
     FloatDepthwisePatch mPatch;  // of full size, at the feature map's beginning
     int64_t mLanes = 1;

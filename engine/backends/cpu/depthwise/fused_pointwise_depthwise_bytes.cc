@@ -61,7 +61,7 @@ class FusedPointwiseDepthwiseBytes final : public FusedWorkItems {
                                  mMemory.add(bytes(p.side * p.side), sizeof(const uint8_t*)));
         HALYARD_ASSIGN_OR_RETURN(
                 mTiles, mMemory.add(bytes(tileMemoryBytes(mostRows(), mDefinition.depth, 1)), 1));
-        setUnits();
+        setWorkItems();
         return {};
     }
 
@@ -73,20 +73,20 @@ class FusedPointwiseDepthwiseBytes final : public FusedWorkItems {
         return std::max<int64_t>(pairs, 1) * 2 * kTileRows;
     }
 
-    void expand(const KernelCall& call, const FusedWorkItem& unit,
+    void expand(const KernelCall& call, const FusedWorkItem& item,
                 std::byte* memory) const override {
         static constexpr ptrdiff_t kRun[] = {0};
         const FusedFeatureMap& p = mFeatureMap;
-        const ReachedPart part = ReachedPart::of(p, mCut, unit);
+        const ReachedPart part = ReachedPart::of(p, mCut, item);
         auto* const to = reinterpret_cast<uint8_t*>(memory + mExpanded);
-        part.pad(p, mCut, unit, to, mDefinition.padding);
+        part.pad(p, mCut, item, to, mDefinition.padding);
         if (part.empty()) {
             return;
         }
         const int64_t lines = part.endLine - part.firstLine;
         TileBlock block;
         block.matrix = {
-                .a = call.input(0).as<uint8_t>() + inputOffset(unit, part),
+                .a = call.input(0).as<uint8_t>() + inputOffset(item, part),
                 .aLine = p.width * p.depth,
                 .aRow = p.depth,
                 .runs = kRun,
@@ -94,8 +94,8 @@ class FusedPointwiseDepthwiseBytes final : public FusedWorkItems {
                 .lines = lines,
                 .rows = part.pixels,
                 .panels = mDefinition.expansionPanels.in(call.constants()).data() +
-                          unit.channel / kTileColumns * kTilePanels.panelBytes(mDefinition.depth),
-                .columns = unit.channels,
+                          item.channel / kTileColumns * kTilePanels.panelBytes(mDefinition.depth),
+                .columns = item.channels,
                 .c = to + part.offset,
                 .cLine = part.lineLength,
                 .cRow = mCut.channels,
@@ -114,7 +114,7 @@ class FusedPointwiseDepthwiseBytes final : public FusedWorkItems {
     }
 
     // The part has its padding, so that all windows lie in it.
-    void filter(const KernelCall& call, const FusedWorkItem& unit,
+    void filter(const KernelCall& call, const FusedWorkItem& item,
                 std::byte* memory) const override {
         const FusedFeatureMap& p = mFeatureMap;
         auto* const padding = reinterpret_cast<uint8_t*>(memory + mPadding);
@@ -131,21 +131,21 @@ class FusedPointwiseDepthwiseBytes final : public FusedWorkItems {
                            .inputW = p.reachedPixels(),
                            .outputW = p.outputWidth,
                            .endPixel = p.outputWidth,
-                           .channels = unit.channels},
+                           .channels = item.channels},
                 .x = reinterpret_cast<const uint8_t*>(memory + mExpanded),
                 .padding = padding,
                 .taps = reinterpret_cast<const uint8_t**>(memory + mTaps),
                 .xPixel = mCut.channels,
                 .flip = static_cast<uint8_t>(mDefinition.isSigned ? 0x80 : 0),
                 .panels = mDefinition.depthwisePanels.in(call.constants()).data() +
-                          unit.channel / mDepthwise.lanes * mDepthwise.panelBytes(p.side, p.side),
+                          item.channel / mDepthwise.lanes * mDepthwise.panelBytes(p.side, p.side),
                 .blocksOverlap = false,
-                .y = call.output(0).as<uint8_t>() + outputOffset(unit),
+                .y = call.output(0).as<uint8_t>() + outputOffset(item),
                 .yPixel = p.channels,
                 .zeroPoint = mDefinition.result.zeroPoint,
                 .low = mDefinition.result.range.low,
                 .high = mDefinition.result.range.high};
-        for (int64_t i = 0; i < unit.lines; ++i) {
+        for (int64_t i = 0; i < item.lines; ++i) {
             mDepthwise.compute(line);
             line.x += p.strideH * lineLength;
             line.y += p.outputWidth * p.channels;

@@ -31,20 +31,20 @@ Status FusedPointwiseDepthwiseFloats::create() {
     mLater = bytesToLater(mDefinition.expansionPanels, mFeatureMap.batches * mCut.lineGroups,
                           mDefinition.depthwise.threads,
                           mDefinition.depthwise.tuning.vectors.mostPrefetchBytes);
-    setUnits();
+    setWorkItems();
     return {};
 }
 
-void FusedPointwiseDepthwiseFloats::expand(const KernelCall& call, const FusedWorkItem& unit,
+void FusedPointwiseDepthwiseFloats::expand(const KernelCall& call, const FusedWorkItem& item,
                                            std::byte* memory) const {
     const FusedFeatureMap& p = mFeatureMap;
-    const ReachedPart part = ReachedPart::of(p, mCut, unit);
+    const ReachedPart part = ReachedPart::of(p, mCut, item);
     auto* const to = reinterpret_cast<float*>(memory + mExpanded);
-    part.pad(p, mCut, unit, to, 0.0F);
+    part.pad(p, mCut, item, to, 0.0F);
     if (part.empty()) {
         return;
     }
-    mProduct.compute({.a = call.input(0).as<float>() + inputOffset(unit, part),
+    mProduct.compute({.a = call.input(0).as<float>() + inputOffset(item, part),
                       .aLine = p.width * p.depth,
                       .aRow = p.depth,
                       .runs = kRuns,
@@ -52,8 +52,8 @@ void FusedPointwiseDepthwiseFloats::expand(const KernelCall& call, const FusedWo
                       .lines = part.endLine - part.firstLine,
                       .rows = part.pixels,
                       .panels = floatsOf(call, mDefinition.expansionPanels) +
-                                unit.channel / mProduct.lanes * mProduct.panelLength(p.depth),
-                      .columns = unit.channels,
+                                item.channel / mProduct.lanes * mProduct.panelLength(p.depth),
+                      .columns = item.channels,
                       .later = mLater,
                       .l1d = mDefinition.depthwise.tuning.l1d,
                       .c = to + part.offset,
@@ -64,25 +64,25 @@ void FusedPointwiseDepthwiseFloats::expand(const KernelCall& call, const FusedWo
     applyBetween(part, to);
 }
 
-void FusedPointwiseDepthwiseFloats::filter(const KernelCall& call, const FusedWorkItem& unit,
+void FusedPointwiseDepthwiseFloats::filter(const KernelCall& call, const FusedWorkItem& item,
                                            std::byte* memory) const {
-    float* const y = call.output(0).as<float>() + outputOffset(unit);
+    float* const y = call.output(0).as<float>() + outputOffset(item);
     const ptrdiff_t yPixel = mFeatureMap.channels;
     const FusedFeatureMap& p = mFeatureMap;
     auto* const expanded = reinterpret_cast<float*>(memory + mExpanded);
     const float* const panels =
             floatsOf(call, mDefinition.depthwisePanels) +
-            unit.channel / mDepthwise.lanes * mDepthwise.panelLength(p.side * p.side);
+            item.channel / mDepthwise.lanes * mDepthwise.panelLength(p.side * p.side);
     if (mDefinition.mayPad) {
         mDepthwise.computeCopied(
                 {.side = p.side,
                  .strideH = p.strideH,
                  .strideW = p.strideW,
-                 .lines = unit.lines,
+                 .lines = item.lines,
                  .outputW = p.outputWidth,
-                 .channels = unit.channels,
+                 .channels = item.channels,
                  .firstBlock = 0,
-                 .endBlock = (unit.channels + mDepthwise.lanes - 1) / mDepthwise.lanes,
+                 .endBlock = (item.channels + mDepthwise.lanes - 1) / mDepthwise.lanes,
                  .panels = panels,
                  .copy = expanded,
                  .copyPixel = mCut.channels,
@@ -93,8 +93,8 @@ void FusedPointwiseDepthwiseFloats::filter(const KernelCall& call, const FusedWo
         return;
     }
     const int64_t lineLength = p.reachedPixels() * mCut.channels;
-    for (int64_t i = 0; i < unit.lines; ++i) {
-        const int64_t top = (unit.line + i) * p.strideH - p.top;
+    for (int64_t i = 0; i < item.lines; ++i) {
+        const int64_t top = (item.line + i) * p.strideH - p.top;
         const int64_t firstRow = std::clamp<int64_t>(-top, 0, p.side);
         const FloatDepthwiseLine line = {
                 .window = {.filterH = p.side,
@@ -109,7 +109,7 @@ void FusedPointwiseDepthwiseFloats::filter(const KernelCall& call, const FusedWo
                            .outputW = p.outputWidth,
                            .firstPixel = 0,
                            .endPixel = p.outputWidth,
-                           .channels = unit.channels},
+                           .channels = item.channels},
                 .x = expanded + i * p.strideH * lineLength + p.left * mCut.channels,
                 .xPixel = mCut.channels,
                 .panels = panels,

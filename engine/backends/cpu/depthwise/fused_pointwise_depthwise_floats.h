@@ -49,9 +49,9 @@ class FusedPointwiseDepthwiseFloats final : public FusedWorkItems {
     Status create();
 
   private:
-    void expand(const KernelCall& call, const FusedWorkItem& unit,
+    void expand(const KernelCall& call, const FusedWorkItem& item,
                 std::byte* memory) const override;
-    void filter(const KernelCall& call, const FusedWorkItem& unit,
+    void filter(const KernelCall& call, const FusedWorkItem& item,
                 std::byte* memory) const override;
 
     const FloatGemm& mProduct;

@@ -13,7 +13,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
-#include "engine/backends/cpu/kernels/unit_kernel.h"
+#include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"
@@ -71,22 +71,24 @@ struct FusedPointwiseDepthwiseDefinition {
     PackedConstant expansionPanels, depthwisePanels;
 };
 
-// Expands a unit and filters it. What it is made from outlives it.
-class FusedWorkItems : public UnitKernel {
+// Expands a work item and filters it. What it is made from outlives it.
+class FusedWorkItems : public WorkItemKernel {
   protected:
     FusedWorkItems(const FusedPointwiseDepthwiseDefinition& definition,
                    const FusedFeatureMap& featureMap, const FusedTiling& cut)
         : mFeatureMap(featureMap), mCut(cut), mDefinition(definition) {}
 
-    void setUnits() { UnitKernel::setUnits(mCut.units(mFeatureMap), mCut.operations(mFeatureMap)); }
-    // Elements before the unit's first result.
-    ptrdiff_t outputOffset(const FusedWorkItem& unit) const {
-        const FusedFeatureMap& p = mFeatureMap;
-        return (unit.batch * p.outputHeight + unit.line) * p.outputWidth * p.channels +
-               unit.channel;
+    void setWorkItems() {
+        WorkItemKernel::setWorkItems(mCut.items(mFeatureMap), mCut.operations(mFeatureMap));
     }
-    ptrdiff_t inputOffset(const FusedWorkItem& unit, const ReachedPart& part) const {
-        return (unit.batch * mFeatureMap.height + part.line) * mFeatureMap.width *
+    // Elements before the work item's first result.
+    ptrdiff_t outputOffset(const FusedWorkItem& item) const {
+        const FusedFeatureMap& p = mFeatureMap;
+        return (item.batch * p.outputHeight + item.line) * p.outputWidth * p.channels +
+               item.channel;
+    }
+    ptrdiff_t inputOffset(const FusedWorkItem& item, const ReachedPart& part) const {
+        return (item.batch * mFeatureMap.height + part.line) * mFeatureMap.width *
                mFeatureMap.depth;
     }
     // What lies between the nodes, of an expanded part.
@@ -107,19 +109,19 @@ class FusedWorkItems : public UnitKernel {
 
   private:
     // To memory of the thread's, and from there to the output.
-    virtual void expand(const KernelCall& call, const FusedWorkItem& unit,
+    virtual void expand(const KernelCall& call, const FusedWorkItem& item,
                         std::byte* memory) const = 0;
-    virtual void filter(const KernelCall& call, const FusedWorkItem& unit,
+    virtual void filter(const KernelCall& call, const FusedWorkItem& item,
                         std::byte* memory) const = 0;
 
     void compute(const KernelCall& call, int64_t index, std::byte* memory) const final {
-        const FusedWorkItem unit = mCut.unit(mFeatureMap, index);
-        expand(call, unit, memory);
-        filter(call, unit, memory);
-        mDefinition.epilogue.apply(call, {.begin = outputOffset(unit),
-                                          .rows = unit.lines * mFeatureMap.outputWidth,
+        const FusedWorkItem item = mCut.item(mFeatureMap, index);
+        expand(call, item, memory);
+        filter(call, item, memory);
+        mDefinition.epilogue.apply(call, {.begin = outputOffset(item),
+                                          .rows = item.lines * mFeatureMap.outputWidth,
                                           .row = mFeatureMap.channels,
-                                          .columns = unit.channels});
+                                          .columns = item.channels});
     }
 
     const FusedPointwiseDepthwiseDefinition& mDefinition;

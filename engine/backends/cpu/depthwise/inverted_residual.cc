@@ -18,7 +18,7 @@
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/backends/cpu/kernels/memory_parts.h"
-#include "engine/backends/cpu/kernels/unit_kernel.h"
+#include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 
@@ -172,17 +172,18 @@ class ShapedInvertedResidual final : public ShapedKernel {
                 block.runs = mPointwiseRuns;
                 block.runLength = e.depth;
             } else {
-                block.lines = std::min(block.lines, mPlan->linesPerUnit());
-                const GemmWorkItem unit = {.batch = batch,
+                block.lines = std::min(block.lines, mPlan->linesPerWorkItem());
+                const GemmWorkItem item = {.batch = batch,
                                            .line = line,
                                            .lines = block.lines,
                                            .rows = e.width,
                                            .columns = e.expanded};
-                block.a = x + mPlan->inputOffset(unit);
+                block.a = x + mPlan->inputOffset(item);
                 if (mPlan->usesPaddedTile()) {
-                    auto* const strip = reinterpret_cast<float*>(memory + mPaddedTile);
-                    mPlan->fillPaddedTile(unit, x, strip, 0.0F, [](float value) { return value; });
-                    block.a = strip;
+                    auto* const paddedTile = reinterpret_cast<float*>(memory + mPaddedTile);
+                    mPlan->fillPaddedTile(item, x, paddedTile, 0.0F,
+                                          [](float value) { return value; });
+                    block.a = paddedTile;
                 }
                 block.aLine = mPlan->aLine();
                 block.aRow = mPlan->aRow();

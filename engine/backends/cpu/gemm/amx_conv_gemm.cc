@@ -12,7 +12,7 @@
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
 #include "engine/backends/cpu/gemm/quantized_weights.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/kernels/unit_kernel.h"
+#include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/numerics/activation_range.h"
 
 namespace halyard::engine::cpu {
@@ -24,7 +24,7 @@ int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-class ShapedAmxConvGemm final : public UnitKernel {
+class ShapedAmxConvGemm final : public WorkItemKernel {
   public:
     ShapedAmxConvGemm(const AmxInt8Gemm& form, const ConvGemmDefinition& definition,
                       PackedConstant panels, ConvGemmPlan plan, ByteZeros zeros)
@@ -56,7 +56,7 @@ class ShapedAmxConvGemm final : public UnitKernel {
                                                      std::max(mRowsAtOnce, kTileRows), mDepth,
                                                      static_cast<int64_t>(mPlan.runs().size()))),
                                              1));
-        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        setWorkItems(mPlan.workItemCount(), mPlan.workItemOperations());
         return {};
     }
 
@@ -66,15 +66,15 @@ class ShapedAmxConvGemm final : public UnitKernel {
     }
 
   private:
-    // 0 where a unit's rows are better read where they lie.
+    // 0 where a work item's rows are better read where they lie.
     int64_t rowsToCopy() const {
-        const int64_t rows = mPlan.unitRows();
-        const int64_t lines = mPlan.linesPerUnit();
+        const int64_t rows = mPlan.workItemRows();
+        const int64_t lines = mPlan.linesPerWorkItem();
         const int64_t tiles = ceilDivide(rows, kTileRows);
         if (mPlan.runLength() % kTileDepth == 0 && rows >= kTileRows &&
             (lines == 1 || mPlan.aLine() % mPlan.aRow() == 0)) {
             const int64_t all = rowsInPlace(lines, rows / lines, mPlan.aLine(), mPlan.aRow());
-            const int64_t columns = mPlan.unitElements() / rows;
+            const int64_t columns = mPlan.workItemElements() / rows;
             if (ceilDivide(all, kTileRows) * columns <= tiles * (columns + mTuning.copy)) {
                 return 0;
             }
@@ -90,36 +90,37 @@ class ShapedAmxConvGemm final : public UnitKernel {
 
     // A thread alone goes from columns to columns, and from these to the next node's, which are
     // packed behind them.
-    int64_t bytesBehind(const KernelCall& call, int64_t index, const GemmWorkItem& unit) const {
+    int64_t bytesBehind(const KernelCall& call, int64_t index, const GemmWorkItem& item) const {
         if (!mIsAlone) {
             return 0;
         }
-        if (index + 1 == mPlan.unitCount()) {
+        if (index + 1 == mPlan.workItemCount()) {
             return static_cast<int64_t>(call.constants().size() - mPanels.offset - mPanels.bytes);
         }
-        const GemmWorkItem next = mPlan.unit(index + 1);
-        return next.group == unit.group && next.column == unit.column + unit.columns
+        const GemmWorkItem next = mPlan.item(index + 1);
+        return next.group == item.group && next.column == item.column + item.columns
                        ? kTilePanels.panels(next.columns) * kTilePanels.panelBytes(mDepth)
                        : 0;
     }
 
     void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
-        const GemmWorkItem unit = mPlan.unit(index);
+        const GemmWorkItem item = mPlan.item(index);
         const auto* const x = call.input(0).as<uint8_t>();
-        const int64_t panel = unit.group * mGroupPanels + unit.column / kTileColumns;
+        const int64_t panel = item.group * mGroupPanels + item.column / kTileColumns;
         TileBlock block;
         QuantizedBlock& matrix = block.matrix;
         if (mPlan.usesPaddedTile()) {
-            auto* const strip = reinterpret_cast<uint8_t*>(memory + mPaddedTile);
-            mPlan.fillPaddedTile(unit, x, strip, static_cast<uint8_t>(mZeros.x), std::identity());
-            matrix.a = strip + unit.group * mGroupDepth;
+            auto* const paddedTile = reinterpret_cast<uint8_t*>(memory + mPaddedTile);
+            mPlan.fillPaddedTile(item, x, paddedTile, static_cast<uint8_t>(mZeros.x),
+                                 std::identity());
+            matrix.a = paddedTile + item.group * mGroupDepth;
         } else {
-            matrix.a = x + mPlan.inputOffset(unit);
+            matrix.a = x + mPlan.inputOffset(item);
         }
-        mPlan.lay(unit, matrix);
+        mPlan.lay(item, matrix);
         matrix.panels =
                 mPanels.in(call.constants()).data() + panel * kTilePanels.panelBytes(mDepth);
-        matrix.c = call.output(0).as<uint8_t>() + mPlan.outputOffset(unit);
+        matrix.c = call.output(0).as<uint8_t>() + mPlan.outputOffset(item);
         matrix.zeroPoint = mOutputZero;
         matrix.low = mRange.low;
         matrix.high = mRange.high;
@@ -128,18 +129,18 @@ class ShapedAmxConvGemm final : public UnitKernel {
         block.tuning = mTuning;
         block.depth = mDepth;
         block.memory = memory + mTiles;
-        block.bytesBehind = bytesBehind(call, index, unit);
-        // A last unit of few rows has none to read in their place.
-        const bool fewRows = unit.lines * unit.rows < kTileRows;
+        block.bytesBehind = bytesBehind(call, index, item);
+        // A last work item of few rows has none to read in their place.
+        const bool fewRows = item.lines * item.rows < kTileRows;
         block.rowsAtOnce = mRowsAtOnce == 0 && fewRows ? kTileRows : mRowsAtOnce;
         if (mEpilogue.addition().has_value()) {
             block.addition = mAddition;
             block.addition.addend = reinterpret_cast<const uint8_t*>(mEpilogue.addend(call)) +
-                                    mPlan.outputOffset(unit);
+                                    mPlan.outputOffset(item);
         }
         mForm.compute(block);
         if (!mEpilogue.addition().has_value()) {
-            mEpilogue.apply(call, mPlan.outputRows(unit));
+            mEpilogue.apply(call, mPlan.outputRows(item));
         }
     }
 
@@ -152,7 +153,7 @@ class ShapedAmxConvGemm final : public UnitKernel {
     const Epilogue mEpilogue;
     const ConvGemmPlan mPlan;
     const ByteZeros mZeros;
-    bool mIsAlone = false;  // whoever computes a unit computes all
+    bool mIsAlone = false;  // whoever computes a work item computes all
     bool mSigned = false;
     int32_t mOutputZero = 0;
     QuantizedRange mRange;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of 8-bit matrices by a unit of the processor that multiplies tiles: 16 rows of 64 bytes
-// with 64 rows of 16 columns, whose sums are another tile. Lines, rows and runs are those of
+// Products of 8-bit matrices by a work item of the processor that multiplies tiles: 16 rows of 64
+// bytes with 64 rows of 16 columns, whose sums are another tile. Lines, rows and runs are those of
 // float_gemm.h, panels those of quantized_gemm.h with kTilePanels, but that a panel's runs
 // follow one another without gaps and only the last one is padded, to a multiple of kTileDepth.
 //

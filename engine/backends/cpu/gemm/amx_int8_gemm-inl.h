@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product of amx_int8_block.h for any unit that multiplies tiles, the processor's or one that a
-// test makes up: for sources that targets.h compiles once for each instruction set.
+// The product of amx_int8_block.h for any work item that multiplies tiles, the processor's or one
+// that a test makes up: for sources that targets.h compiles once for each instruction set.
 
 // Read again for each instruction set.
 #if defined(HALYARD_ENGINE_BACKENDS_CPU_AMX_INT8_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)

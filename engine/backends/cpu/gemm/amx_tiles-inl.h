@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AMX: the processor's unit that multiplies tiles, for sources that targets.h compiles once for
-// each instruction set. The compiler knows nothing of the registers: GCC 12's own functions for
+// AMX: the processor's work item that multiplies tiles, for sources that targets.h compiles once
+// for each instruction set. The compiler knows nothing of the registers: GCC 12's own functions for
 // them say too little of the memory that they touch.
 
 // Read again for each instruction set.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of float matrices by a unit of the processor that multiplies tiles of bfloat16: 16 rows
-// of 32 elements with 32 rows of 16 columns, whose sums are a tile of float32. Lines, rows and runs
-// are those of float_gemm.h.
+// Products of float matrices by a work item of the processor that multiplies tiles of bfloat16: 16
+// rows of 32 elements with 32 rows of 16 columns, whose sums are a tile of float32. Lines, rows and
+// runs are those of float_gemm.h.
 //
 // A float is about the sum of two parts, each a bfloat16: the first rounds the float, ties away
 // from zero, and the second what it leaves, so that the sum is exact to 2^-17. Three of the four
@@ -18,9 +18,9 @@
 // [panel of 16 columns][bias, as float, then each 32 of k: [part][16][lane][2]], where the pairs
 // are of k and k + 16. Zeros pad the depth and the last panel.
 //
-// The unit takes what is below 2^-126 for zero, and parts of large numbers, or of what is no
+// The work item takes what is below 2^-126 for zero, and parts of large numbers, or of what is no
 // number, are none. So rows are looked at while they are split: blocks with rows that aren't tame
-// are multiplied without the unit, in the order of float_gemm.h, by the sums of the weights'
+// are multiplied without the work item, in the order of float_gemm.h, by the sums of the weights'
 // parts. Weights and biases have to be tame.
 
 #pragma once
@@ -47,8 +47,8 @@ struct HiLoSplit {
 };
 
 // A row of the left matrix, and a column of the right one, is tame if its largest element is within
-// these, or if all are zero: then neither what the unit takes for zero shows in sums of products,
-// nor does a sum of 2^20 of them overflow.
+// these, or if all are zero: then neither what the work item takes for zero shows in sums of
+// products, nor does a sum of 2^20 of them overflow.
 inline constexpr float kSafeRangeMin = 0x1p-40F;
 inline constexpr float kSafeRangeMax = 0x1p40F;
 // The same for what such sums are added to.

@@ -11,7 +11,7 @@
 #include "engine/backends/cpu/gemm/bf16_split_weights.h"
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/kernels/unit_kernel.h"
+#include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/numerics/activation_range.h"
 
 namespace halyard::engine::cpu {
@@ -21,7 +21,7 @@ int64_t ceilDivide(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-class ShapedBf16SplitConvGemm final : public UnitKernel {
+class ShapedBf16SplitConvGemm final : public WorkItemKernel {
   public:
     ShapedBf16SplitConvGemm(const Bf16SplitGemm& form, HiLoSplit parts,
                             const ConvGemmDefinition& definition, PackedConstant panels,
@@ -44,39 +44,39 @@ class ShapedBf16SplitConvGemm final : public UnitKernel {
         mBlocksAtOnce = blocksAtOnce();
         const int64_t bytes = splitMemoryBytes(mBlocksAtOnce, mDepth, mParts.left);
         HALYARD_ASSIGN_OR_RETURN(mTiles, mMemory.add(static_cast<size_t>(bytes), 1));
-        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        setWorkItems(mPlan.workItemCount(), mPlan.workItemOperations());
         return {};
     }
 
   private:
     int64_t blocksAtOnce() const {
-        const int64_t columns = mPlan.unitElements() / mPlan.unitRows();
+        const int64_t columns = mPlan.workItemElements() / mPlan.workItemRows();
         const int64_t weights = kTilePanels.panels(columns) * splitPanelBytes(mDepth, mParts.right);
         if (weights <= mTuning.fewWeightBytes) {
             return 1;
         }
         const int64_t most =
-                std::min(kMostSplitBlocks, ceilDivide(mPlan.unitRows(), kSplitBlockRows));
+                std::min(kMostSplitBlocks, ceilDivide(mPlan.workItemRows(), kSplitBlockRows));
         const int64_t bytes = std::min(weights / mTuning.rowShare, mTuning.mostRowBytes);
         return std::clamp<int64_t>(bytes / (kSplitBlockRows * splitRowBytes(mDepth, mParts.left)),
                                    1, most);
     }
 
     void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
-        const GemmWorkItem unit = mPlan.unit(index);
+        const GemmWorkItem item = mPlan.item(index);
         const auto* const x = call.input(0).as<float>();
-        const int64_t panel = unit.group * mGroupPanels + unit.column / kTileColumns;
+        const int64_t panel = item.group * mGroupPanels + item.column / kTileColumns;
         SplitBlock block;
         FloatBlock& matrix = block.matrix;
         if (mPlan.usesPaddedTile()) {
-            auto* const strip = reinterpret_cast<float*>(memory + mPaddedTile);
-            mPlan.fillPaddedTile(unit, x, strip, 0.0F, std::identity());
-            matrix.a = strip + unit.group * mGroupDepth;
+            auto* const paddedTile = reinterpret_cast<float*>(memory + mPaddedTile);
+            mPlan.fillPaddedTile(item, x, paddedTile, 0.0F, std::identity());
+            matrix.a = paddedTile + item.group * mGroupDepth;
         } else {
-            matrix.a = x + mPlan.inputOffset(unit);
+            matrix.a = x + mPlan.inputOffset(item);
         }
-        mPlan.lay(unit, matrix);
-        matrix.c = call.output(0).as<float>() + mPlan.outputOffset(unit);
+        mPlan.lay(item, matrix);
+        matrix.c = call.output(0).as<float>() + mPlan.outputOffset(item);
         matrix.low = mRange.low;
         matrix.high = mRange.high;
         block.panels =
@@ -87,7 +87,7 @@ class ShapedBf16SplitConvGemm final : public UnitKernel {
         block.chunkBytes = mTuning.chunkBytes;
         block.memory = memory + mTiles;
         mForm.compute(block);
-        mEpilogue.apply(call, mPlan.outputRows(unit));
+        mEpilogue.apply(call, mPlan.outputRows(item));
     }
 
     const Bf16SplitGemm& mForm;

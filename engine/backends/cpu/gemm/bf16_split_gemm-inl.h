@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product of bf16_split_block.h for any unit that multiplies tiles, the processor's or one that
-// a test makes up: for sources that targets.h compiles once for each instruction set.
+// The product of bf16_split_block.h for any work item that multiplies tiles, the processor's or one
+// that a test makes up: for sources that targets.h compiles once for each instruction set.
 //
 // Tiles: eight registers of 16 rows of 64 bytes each, which are those of the thread between
 // configure() and release(). Sums are tiles 0 to 3, as [two of rows][two of columns]; left ones 4
@@ -293,7 +293,8 @@ class Bf16SplitConvGemm {
         }
     }
 
-    // ---- Without the unit -----------------------------------------------------------------------
+    // ---- Without the work item
+    // -----------------------------------------------------------------------
 
     // A block of rows with panels [panel, end).
     HWY_NOINLINE void multiplyPlainRows(int64_t first, int64_t panel, int64_t end) const {

@@ -58,21 +58,21 @@ Result<ConvGemmPlan> ConvGemmPlan::create(const GemmShape& shape, const GemmTrai
             traits.alwaysPaddedTile || hasPhases || !staysInside(s) || plan.mRunLength != run;
 
     const GemmTiling cut = tileGemm(s, traits, taps * plan.mRunLength);
-    plan.mLinesPerUnit = cut.lines;
-    plan.mRowsPerUnit = cut.rows;
-    plan.mColumnsPerUnit = cut.columns;
+    plan.mLinesPerWorkItem = cut.lines;
+    plan.mRowsPerWorkItem = cut.rows;
+    plan.mColumnsPerWorkItem = cut.columns;
     plan.mRowsFirst = cut.rowsFirst;
-    plan.mLineGroups = ceilDivide(s.outputH, plan.mLinesPerUnit);
-    plan.mRowGroups = ceilDivide(s.outputW, plan.mRowsPerUnit);
-    plan.mColumnGroupsOfGroup = ceilDivide(plan.mGroupColumns, plan.mColumnsPerUnit);
+    plan.mLineGroups = ceilDivide(s.outputH, plan.mLinesPerWorkItem);
+    plan.mRowGroups = ceilDivide(s.outputW, plan.mRowsPerWorkItem);
+    plan.mColumnGroupsOfGroup = ceilDivide(plan.mGroupColumns, plan.mColumnsPerWorkItem);
     plan.mColumnGroups = s.groups * plan.mColumnGroupsOfGroup;
 
     int64_t lineStride = s.inputW * s.inputC;
     if (plan.mUsesPaddedTile) {
-        const int64_t lines = plan.stripLines(plan.mLinesPerUnit);
+        const int64_t lines = plan.stripLines(plan.mLinesPerWorkItem);
         // Behind the last spatial position, what pads a run may be read.
         plan.mPaddedTileRow =
-                roundUp(plan.stripWidth(plan.mRowsPerUnit) * s.inputC + plan.mRunLength - run,
+                roundUp(plan.stripWidth(plan.mRowsPerWorkItem) * s.inputC + plan.mRunLength - run,
                         traits.runMultiple);
         const std::optional<size_t> length = checkedMultiply(
                 static_cast<size_t>(plan.mPaddedTileRow),
@@ -100,36 +100,36 @@ Result<ConvGemmPlan> ConvGemmPlan::create(const GemmShape& shape, const GemmTrai
     return plan;
 }
 
-GemmWorkItem ConvGemmPlan::unit(int64_t index) const {
-    const int64_t rowUnit = mRowsFirst ? index % rowUnits() : index / mColumnGroups;
-    const int64_t columnUnit = mRowsFirst ? index / rowUnits() : index % mColumnGroups;
-    GemmWorkItem unit;
-    unit.batch = rowUnit / (mLineGroups * mRowGroups);
-    unit.line = rowUnit / mRowGroups % mLineGroups * mLinesPerUnit;
-    unit.lines = std::min(mLinesPerUnit, mShape.outputH - unit.line);
-    unit.row = rowUnit % mRowGroups * mRowsPerUnit;
-    unit.rows = std::min(mRowsPerUnit, mShape.outputW - unit.row);
-    unit.group = columnUnit / mColumnGroupsOfGroup;
-    unit.column = columnUnit % mColumnGroupsOfGroup * mColumnsPerUnit;
-    unit.columns = std::min(mColumnsPerUnit, mGroupColumns - unit.column);
-    return unit;
+GemmWorkItem ConvGemmPlan::item(int64_t index) const {
+    const int64_t rowBlock = mRowsFirst ? index % rowBlocks() : index / mColumnGroups;
+    const int64_t columnBlock = mRowsFirst ? index / rowBlocks() : index % mColumnGroups;
+    GemmWorkItem item;
+    item.batch = rowBlock / (mLineGroups * mRowGroups);
+    item.line = rowBlock / mRowGroups % mLineGroups * mLinesPerWorkItem;
+    item.lines = std::min(mLinesPerWorkItem, mShape.outputH - item.line);
+    item.row = rowBlock % mRowGroups * mRowsPerWorkItem;
+    item.rows = std::min(mRowsPerWorkItem, mShape.outputW - item.row);
+    item.group = columnBlock / mColumnGroupsOfGroup;
+    item.column = columnBlock % mColumnGroupsOfGroup * mColumnsPerWorkItem;
+    item.columns = std::min(mColumnsPerWorkItem, mGroupColumns - item.column);
+    return item;
 }
 
-int64_t ConvGemmPlan::unitOperations() const {
-    return mLinesPerUnit * mRowsPerUnit * mColumnsPerUnit * static_cast<int64_t>(mRuns.size()) *
-           mRunLength;
+int64_t ConvGemmPlan::workItemOperations() const {
+    return mLinesPerWorkItem * mRowsPerWorkItem * mColumnsPerWorkItem *
+           static_cast<int64_t>(mRuns.size()) * mRunLength;
 }
 
-ptrdiff_t ConvGemmPlan::inputOffset(const GemmWorkItem& unit) const {
+ptrdiff_t ConvGemmPlan::inputOffset(const GemmWorkItem& item) const {
     const GemmShape& s = mShape;
-    const int64_t line = unit.batch * s.inputH + unit.line * s.strideH;
-    return (line * s.inputW + unit.row * s.strideW) * s.inputC + unit.group * (s.inputC / s.groups);
+    const int64_t line = item.batch * s.inputH + item.line * s.strideH;
+    return (line * s.inputW + item.row * s.strideW) * s.inputC + item.group * (s.inputC / s.groups);
 }
 
-ptrdiff_t ConvGemmPlan::outputOffset(const GemmWorkItem& unit) const {
+ptrdiff_t ConvGemmPlan::outputOffset(const GemmWorkItem& item) const {
     const GemmShape& s = mShape;
-    const int64_t line = unit.batch * s.outputH + unit.line;
-    return (line * s.outputW + unit.row) * s.outputC + unit.group * mGroupColumns + unit.column;
+    const int64_t line = item.batch * s.outputH + item.line;
+    return (line * s.outputW + item.row) * s.outputC + item.group * mGroupColumns + item.column;
 }
 
 }  // namespace halyard::engine::cpu

@@ -40,62 +40,62 @@ struct GemmWorkItem {
 
 class ConvGemmPlan {
   public:
-    // RESOURCE_EXHAUSTED where a strip could not be addressed.
+    // RESOURCE_EXHAUSTED where a padded input tile could not be addressed.
     static Result<ConvGemmPlan> create(const GemmShape& shape, const GemmTraits& traits);
 
-    int64_t unitCount() const { return rowUnits() * mColumnGroups; }
-    // Units that have the same columns.
-    int64_t rowUnits() const { return mBatches * mLineGroups * mRowGroups; }
-    GemmWorkItem unit(int64_t index) const;
-    // Multiply-adds in a unit of full size.
-    int64_t unitOperations() const;
+    int64_t workItemCount() const { return rowBlocks() * mColumnGroups; }
+    // Work items that have the same columns.
+    int64_t rowBlocks() const { return mBatches * mLineGroups * mRowGroups; }
+    GemmWorkItem item(int64_t index) const;
+    // Multiply-adds in a work item of full size.
+    int64_t workItemOperations() const;
     // Rows, and elements of the output.
-    int64_t unitRows() const { return mLinesPerUnit * mRowsPerUnit; }
-    // Of whole lines where no line takes more than a unit may.
-    int64_t linesPerUnit() const { return mLinesPerUnit; }
-    int64_t unitElements() const { return unitRows() * mColumnsPerUnit; }
+    int64_t workItemRows() const { return mLinesPerWorkItem * mRowsPerWorkItem; }
+    // Of whole lines where no line takes more than a work item may.
+    int64_t linesPerWorkItem() const { return mLinesPerWorkItem; }
+    int64_t workItemElements() const { return workItemRows() * mColumnsPerWorkItem; }
 
     bool usesPaddedTile() const { return mUsesPaddedTile; }
-    // Of the strip of one unit, in elements.
+    // Of the padded input tile of one work item, in elements.
     size_t stripLength() const { return mPaddedTileLength; }
     int64_t runLength() const { return mRunLength; }
-    // Offsets of the runs in elements, in the strip or in the input.
+    // Offsets of the runs in elements, in the padded input tile or in the input.
     std::span<const ptrdiff_t> runs() const { return mRuns; }
-    // Elements from a line, and from a row, to the next, in the strip or in the input.
+    // Elements from a line, and from a row, to the next, in the padded input tile or in the input.
     ptrdiff_t aLine() const { return mALine; }
     ptrdiff_t aRow() const { return mARow; }
     // And in the output.
     ptrdiff_t cLine() const { return mShape.outputC * mShape.outputW; }
     ptrdiff_t cRow() const { return mShape.outputC; }
-    // How the unit's matrices lie, in what every form of product calls by the same names.
+    // How the work item's matrices lie, in what every form of product calls by the same names.
     template <typename Block>
-    void lay(const GemmWorkItem& unit, Block& block) const {
+    void lay(const GemmWorkItem& item, Block& block) const {
         block.aLine = aLine();
         block.aRow = aRow();
         block.runs = runs();
         block.runLength = runLength();
-        block.lines = unit.lines;
-        block.rows = unit.rows;
-        block.columns = unit.columns;
+        block.lines = item.lines;
+        block.rows = item.rows;
+        block.columns = item.columns;
         block.cLine = cLine();
         block.cRow = cRow();
     }
-    // Where the unit's first row starts in the input, where that is read in place.
-    ptrdiff_t inputOffset(const GemmWorkItem& unit) const;
-    ptrdiff_t outputOffset(const GemmWorkItem& unit) const;
-    EpilogueRows outputRows(const GemmWorkItem& unit) const {
-        return {.begin = outputOffset(unit),
-                .lines = unit.lines,
+    // Where the work item's first row starts in the input, where that is read in place.
+    ptrdiff_t inputOffset(const GemmWorkItem& item) const;
+    ptrdiff_t outputOffset(const GemmWorkItem& item) const;
+    EpilogueRows outputRows(const GemmWorkItem& item) const {
+        return {.begin = outputOffset(item),
+                .lines = item.lines,
                 .line = cLine(),
-                .rows = unit.rows,
+                .rows = item.rows,
                 .row = cRow(),
-                .columns = unit.columns};
+                .columns = item.columns};
     }
 
-    // Copies to the strip what a unit reads, with `padding` where there is no input.
-    // convert(From) gives an element of the strip.
+    // Copies to the padded input tile what a work item reads, with `padding` where there is no
+    // input. convert(From) gives an element of the padded input tile.
     template <typename From, typename To, typename Convert>
-    void fillPaddedTile(const GemmWorkItem& unit, const From* input, To* strip, To padding,
+    void fillPaddedTile(const GemmWorkItem& item, const From* input, To* paddedTile, To padding,
                         Convert convert) const;
 
   private:
@@ -111,14 +111,14 @@ class ConvGemmPlan {
 
     GemmShape mShape;  // after a feature map became one line
     int64_t mBatches = 1;
-    int64_t mLinesPerUnit = 1, mRowsPerUnit = 1, mColumnsPerUnit = 1;
+    int64_t mLinesPerWorkItem = 1, mRowsPerWorkItem = 1, mColumnsPerWorkItem = 1;
     int64_t mLineGroups = 1, mRowGroups = 1, mColumnGroups = 1;
     int64_t mGroupColumns = 1;         // columns of one group of channels
-    int64_t mColumnGroupsOfGroup = 1;  // units that those are cut into
-    bool mRowsFirst = true;            // neighbouring units differ in their rows
+    int64_t mColumnGroupsOfGroup = 1;  // work items that those are cut into
+    bool mRowsFirst = true;            // neighbouring work items differ in their rows
     bool mUsesPaddedTile = false;
     size_t mPaddedTileLength = 0;
-    int64_t mPaddedTileRow = 0;  // elements of one line of the strip
+    int64_t mPaddedTileRow = 0;  // elements of one line of the padded input tile
     int64_t mStridePhasesH = 1,
             mStridePhasesW = 1;      // lines, and spatial positions of a line, by turns
     int64_t mStridePhaseLength = 0;  // elements of one phase
@@ -128,7 +128,7 @@ class ConvGemmPlan {
 };
 
 template <typename From, typename To, typename Convert>
-void ConvGemmPlan::fillPaddedTile(const GemmWorkItem& unit, const From* input, To* strip,
+void ConvGemmPlan::fillPaddedTile(const GemmWorkItem& item, const From* input, To* paddedTile,
                                   To padding, Convert convert) const {
     const GemmShape& s = mShape;
     const auto copy = [&](const From* from, int64_t pixels, To* to) {
@@ -139,12 +139,12 @@ void ConvGemmPlan::fillPaddedTile(const GemmWorkItem& unit, const From* input, T
             return std::transform(from, from + count, to, convert);
         }
     };
-    const int64_t lines = stripLines(unit.lines);
-    const int64_t width = stripWidth(unit.rows);
-    const From* const batch = input + unit.batch * s.inputH * s.inputW * s.inputC;
+    const int64_t lines = stripLines(item.lines);
+    const int64_t width = stripWidth(item.rows);
+    const From* const batch = input + item.batch * s.inputH * s.inputW * s.inputC;
     for (int64_t phase = 0; phase < mStridePhasesH * mStridePhasesW; ++phase) {
-        const int64_t firstLine = unit.line * s.strideH - s.top + phase / mStridePhasesW;
-        const int64_t firstColumn = unit.row * s.strideW - s.left + phase % mStridePhasesW;
+        const int64_t firstLine = item.line * s.strideH - s.top + phase / mStridePhasesW;
+        const int64_t firstColumn = item.row * s.strideW - s.left + phase % mStridePhasesW;
         // The spatial positions of a line that there are.
         const auto pixelsBefore = [&](int64_t column) {
             return std::max<int64_t>(column - firstColumn + mStridePhasesW - 1, 0) / mStridePhasesW;
@@ -153,7 +153,7 @@ void ConvGemmPlan::fillPaddedTile(const GemmWorkItem& unit, const From* input, T
         const int64_t end = std::clamp(pixelsBefore(s.inputW), begin, width);
         const int64_t together = mStridePhasesW == 1 ? end - begin : 1;
         for (int64_t line = 0; line < lines; ++line) {
-            To* to = strip + phase * mStridePhaseLength + line * mPaddedTileRow;
+            To* to = paddedTile + phase * mStridePhaseLength + line * mPaddedTileRow;
             To* const stop = to + mPaddedTileRow;
             const int64_t at = firstLine + line * mStridePhasesH;
             if (at >= 0 && at < s.inputH) {

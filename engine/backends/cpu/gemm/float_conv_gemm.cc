@@ -18,7 +18,7 @@
 #include "engine/backends/cpu/gemm/panel_columns.h"
 #include "engine/backends/cpu/gemm/weight_prefetch.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/kernels/unit_kernel.h"
+#include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
@@ -26,7 +26,7 @@
 namespace halyard::engine::cpu {
 namespace {
 
-class ShapedFloatConvGemm final : public UnitKernel {
+class ShapedFloatConvGemm final : public WorkItemKernel {
   public:
     ShapedFloatConvGemm(const FloatGemm& form, bool bfloats, const ConvGemmDefinition& definition,
                         PackedConstant panels, ConvGemmPlan plan)
@@ -50,57 +50,59 @@ class ShapedFloatConvGemm final : public UnitKernel {
         }
         if (halves) {
             HALYARD_ASSIGN_OR_RETURN(
-                    mResult, mMemory.add(static_cast<size_t>(mPlan.unitElements()), sizeof(float)));
+                    mResult,
+                    mMemory.add(static_cast<size_t>(mPlan.workItemElements()), sizeof(float)));
         }
-        mLater = bytesToLater(mPanels, mPlan.rowUnits(), threads, mTuning.mostPrefetchBytes);
-        mStreamsWeights =
-                isStreamed(mPlan.rowUnits() * mPlan.unitRows(), mPanels.bytes, threads, mTuning)
-                        .ok();
-        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        mLater = bytesToLater(mPanels, mPlan.rowBlocks(), threads, mTuning.mostPrefetchBytes);
+        mStreamsWeights = isStreamed(mPlan.rowBlocks() * mPlan.workItemRows(), mPanels.bytes,
+                                     threads, mTuning)
+                                  .ok();
+        setWorkItems(mPlan.workItemCount(), mPlan.workItemOperations());
         return {};
     }
 
   private:
-    // The unit's rows, each multiplied with the scales of its batch.
-    void fillScaled(const KernelCall& call, const GemmWorkItem& unit, float* strip) const {
+    // The work item's rows, each multiplied with the scales of its batch.
+    void fillScaled(const KernelCall& call, const GemmWorkItem& item, float* paddedTile) const {
         const Shape& shape = call.input(mScale->x).shape();
         const int64_t pixels = int64_t{shape[1]} * shape[2];
         const int64_t channels = shape[3];
         const float* const x = call.input(mScale->x).as<float>();
         const float* const scales = call.input(mScale->scales).as<float>();
-        const int64_t end = unit.row + unit.rows;
-        for (int64_t row = unit.row; row < end;) {
+        const int64_t end = item.row + item.rows;
+        for (int64_t row = item.row; row < end;) {
             const int64_t batch = row / pixels;
             const int64_t count = std::min(end, (batch + 1) * pixels) - row;
-            mForm.scaleRows(x + row * channels, scales + batch * channels, count, channels, strip);
-            strip += count * channels;
+            mForm.scaleRows(x + row * channels, scales + batch * channels, count, channels,
+                            paddedTile);
+            paddedTile += count * channels;
             row += count;
         }
     }
 
     void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
-        const GemmWorkItem unit = mPlan.unit(index);
+        const GemmWorkItem item = mPlan.item(index);
         const ConstTensorView& x = call.input(mScale.has_value() ? mScale->x : 0);
         const TensorView& output = call.output(0);
         const int64_t groupPanels = mForm.panels(mFilter.groupChannels());
-        const int64_t panel = unit.group * groupPanels + unit.column / mForm.lanes;
+        const int64_t panel = item.group * groupPanels + item.column / mForm.lanes;
         FloatBlock block;
         if (mPlan.usesPaddedTile()) {
-            auto* strip = reinterpret_cast<float*>(memory + mPaddedTile);
+            auto* paddedTile = reinterpret_cast<float*>(memory + mPaddedTile);
             if (mScale.has_value()) {
-                fillScaled(call, unit, strip);
+                fillScaled(call, item, paddedTile);
             } else if (mHalves) {
-                mPlan.fillPaddedTile(unit, x.as<Half>(), strip, 0.0F,
+                mPlan.fillPaddedTile(item, x.as<Half>(), paddedTile, 0.0F,
                                      [](Half value) { return toFloat(value); });
             } else {
-                mPlan.fillPaddedTile(unit, x.as<float>(), strip, 0.0F,
+                mPlan.fillPaddedTile(item, x.as<float>(), paddedTile, 0.0F,
                                      [](float value) { return value; });
             }
-            block.a = strip + unit.group * mFilter.runLength;
+            block.a = paddedTile + item.group * mFilter.runLength;
         } else {
-            block.a = x.as<float>() + mPlan.inputOffset(unit);
+            block.a = x.as<float>() + mPlan.inputOffset(item);
         }
-        mPlan.lay(unit, block);
+        mPlan.lay(item, block);
         block.panels = reinterpret_cast<const float*>(mPanels.in(call.constants()).data()) +
                        panel * mPanelLength;
         block.later = mLater;
@@ -109,26 +111,26 @@ class ShapedFloatConvGemm final : public UnitKernel {
         block.low = mRange.low;
         block.high = mRange.high;
         if (!mHalves) {
-            block.c = output.as<float>() + mPlan.outputOffset(unit);
+            block.c = output.as<float>() + mPlan.outputOffset(item);
             mCompute(block);
-            mEpilogue.apply(call, mPlan.outputRows(unit));
+            mEpilogue.apply(call, mPlan.outputRows(item));
             return;
         }
         auto* result = reinterpret_cast<float*>(memory + mResult);
         block.c = result;
-        block.cRow = unit.columns;
-        block.cLine = unit.columns * unit.rows;
+        block.cRow = item.columns;
+        block.cLine = item.columns * item.rows;
         mCompute(block);
-        Half* to = output.as<Half>() + mPlan.outputOffset(unit);
-        for (int64_t line = 0; line < unit.lines; ++line) {
-            for (int64_t row = 0; row < unit.rows; ++row) {
+        Half* to = output.as<Half>() + mPlan.outputOffset(item);
+        for (int64_t line = 0; line < item.lines; ++line) {
+            for (int64_t row = 0; row < item.rows; ++row) {
                 const float* from = result + line * block.cLine + row * block.cRow;
-                std::transform(from, from + unit.columns,
+                std::transform(from, from + item.columns,
                                to + line * mPlan.cLine() + row * mPlan.cRow(),
                                [](float value) { return toHalf(value); });
             }
         }
-        mEpilogue.apply(call, mPlan.outputRows(unit));
+        mEpilogue.apply(call, mPlan.outputRows(item));
     }
 
     const FloatGemm& mForm;

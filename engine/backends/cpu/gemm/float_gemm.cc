@@ -46,8 +46,8 @@ constexpr int kVectors = 2;
 constexpr int kFewRows = 3;
 constexpr int kVectorsOfFew = 4;
 
-// Of a vector of columns of which no more than half count, these: processors with units of 256 bits
-// take half as long for them, and others as long.
+// Of a vector of columns of which no more than half count, these: processors with work items of 256
+// bits take half as long for them, and others as long.
 #if HWY_TARGET == HWY_AVX3
 using NarrowFloats = hn::Half<Floats>;
 constexpr bool kHasNarrow = true;

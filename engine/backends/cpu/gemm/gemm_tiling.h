@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the work of a convolution or a fully connected layer is cut into units that threads share.
+// How the work of a convolution or a fully connected layer is cut into work items that threads
+// share.
 
 #pragma once
 
@@ -31,27 +32,28 @@ struct GemmTraits {
     int64_t tileRows = 1;
     int64_t tileColumns = 1;
     // Smaller tiles, where threads would have too little to share else; 0: there are none. Of such
-    // products a unit takes less time to compute than to read its rows, where other cores have
+    // products a work item takes less time to compute than to read its rows, where other cores have
     // those in their caches: so rows are cut rather than columns, each of which reads all rows.
     int64_t smallTileRows = 0;
     int64_t smallTileColumns = 0;
-    int64_t runMultiple = 1;  // a run's length is a multiple of this, padded by the strip
-    // Where a spatial position has a multiple of so many channels, a strip has spatial positions
-    // and lines of strides by phases, so that rows lie next to each other; 0: never.
+    int64_t runMultiple =
+            1;  // a run's length is a multiple of this, padded by the padded input tile
+    // Where a spatial position has a multiple of so many channels, a padded input tile has spatial
+    // positions and lines of strides by phases, so that rows lie next to each other; 0: never.
     int64_t phaseMultiple = 0;
     size_t elementBytes = 4;        // of the left matrix
     bool alwaysPaddedTile = false;  // the input is not what the product reads
-    bool readsResults = false;      // once more, when a unit is done
+    bool readsResults = false;      // once more, when a work item is done
     size_t threads = 1;
     TilingTuning tuning = {};
 };
 
-// Of a unit at most.
+// Of a work item at most.
 struct GemmTiling {
     int64_t lines = 1;      // of the output; more than one only if they are whole
     int64_t rows = 1;       // of each line
     int64_t columns = 1;    // of one group of channels
-    bool rowsFirst = true;  // neighbouring units differ in their rows
+    bool rowsFirst = true;  // neighbouring work items differ in their rows
 };
 
 // `depth`: elements of a row of the left matrix, padded as it is read.

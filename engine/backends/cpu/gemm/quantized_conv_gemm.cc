@@ -11,14 +11,14 @@
 #include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/quantized_weights.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/kernels/unit_kernel.h"
+#include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
 
 namespace halyard::engine::cpu {
 namespace {
 
-class ShapedQuantizedConvGemm final : public UnitKernel {
+class ShapedQuantizedConvGemm final : public WorkItemKernel {
   public:
     ShapedQuantizedConvGemm(const QuantizedGemm& form, const ConvGemmDefinition& definition,
                             PackedConstant panels, ConvGemmPlan plan, ByteZeros zeros)
@@ -42,45 +42,46 @@ class ShapedQuantizedConvGemm final : public UnitKernel {
         mSumsRows = mForm.bytes && mZeros.weights != 0;
         if (mSumsRows) {
             HALYARD_ASSIGN_OR_RETURN(
-                    mRowSums, mMemory.add(static_cast<size_t>(mPlan.unitRows()), sizeof(int32_t)));
+                    mRowSums,
+                    mMemory.add(static_cast<size_t>(mPlan.workItemRows()), sizeof(int32_t)));
         }
-        setUnits(mPlan.unitCount(), mPlan.unitOperations());
+        setWorkItems(mPlan.workItemCount(), mPlan.workItemOperations());
         return {};
     }
 
   private:
     void compute(const KernelCall& call, int64_t index, std::byte* memory) const override {
-        const GemmWorkItem unit = mPlan.unit(index);
+        const GemmWorkItem item = mPlan.item(index);
         const ConstTensorView& x = call.input(0);
         const int64_t groupPanels = mForm.panels(mFilter.groupChannels());
-        const int64_t panel = unit.group * groupPanels + unit.column / mForm.lanes;
-        const ptrdiff_t group = unit.group * mFilter.runLength;
+        const int64_t panel = item.group * groupPanels + item.column / mForm.lanes;
+        const ptrdiff_t group = item.group * mFilter.runLength;
         QuantizedBlock block;
         if (!mPlan.usesPaddedTile()) {
-            block.a = x.as<uint8_t>() + mPlan.inputOffset(unit);
+            block.a = x.as<uint8_t>() + mPlan.inputOffset(item);
         } else if (mForm.bytes) {
-            auto* strip = reinterpret_cast<uint8_t*>(memory + mPaddedTile);
+            auto* paddedTile = reinterpret_cast<uint8_t*>(memory + mPaddedTile);
             const uint8_t flip = mZeros.flipX;
             mPlan.fillPaddedTile(
-                    unit, x.as<uint8_t>(), strip, static_cast<uint8_t>(mZeros.x),
+                    item, x.as<uint8_t>(), paddedTile, static_cast<uint8_t>(mZeros.x),
                     [flip](uint8_t value) { return static_cast<uint8_t>(value ^ flip); });
-            block.a = strip + group;
+            block.a = paddedTile + group;
         } else {
-            auto* strip = reinterpret_cast<int16_t*>(memory + mPaddedTile);
+            auto* paddedTile = reinterpret_cast<int16_t*>(memory + mPaddedTile);
             const auto difference = [zero = mXZero](auto value) {
                 return static_cast<int16_t>(value - zero);
             };
             if (mSigned) {
-                mPlan.fillPaddedTile(unit, x.as<int8_t>(), strip, int16_t{0}, difference);
+                mPlan.fillPaddedTile(item, x.as<int8_t>(), paddedTile, int16_t{0}, difference);
             } else {
-                mPlan.fillPaddedTile(unit, x.as<uint8_t>(), strip, int16_t{0}, difference);
+                mPlan.fillPaddedTile(item, x.as<uint8_t>(), paddedTile, int16_t{0}, difference);
             }
-            block.a = strip + group;
+            block.a = paddedTile + group;
         }
-        mPlan.lay(unit, block);
+        mPlan.lay(item, block);
         block.panels = mPanels.in(call.constants()).data() +
                        panel * mForm.panelBytes(mFilter.paddedDepth());
-        block.c = call.output(0).as<uint8_t>() + mPlan.outputOffset(unit);
+        block.c = call.output(0).as<uint8_t>() + mPlan.outputOffset(item);
         block.zeroPoint = mOutputZero;
         block.low = mRange.low;
         block.high = mRange.high;
@@ -90,7 +91,7 @@ class ShapedQuantizedConvGemm final : public UnitKernel {
             block.rowSums = reinterpret_cast<int32_t*>(memory + mRowSums);
         }
         mForm.compute(block);
-        mEpilogue.apply(call, mPlan.outputRows(unit));
+        mEpilogue.apply(call, mPlan.outputRows(item));
     }
 
     const QuantizedGemm& mForm;

@@ -219,7 +219,7 @@ inline RowsBehind rowsBehind(int64_t steps) {
 }
 
 // Rows of a whole group that become bytes while the products of the next one are in work: what
-// multiplies tiles leaves the units for vectors alone.
+// multiplies tiles leaves the work items for vectors alone.
 template <bool kSigned, ByteBounds kBounds, bool kAdds>
 class RowsBetween {
   public:

@@ -12,11 +12,11 @@ namespace halyard::engine::cpu {
 
 // How far behind a node's panels lies what else is fetched while they are multiplied: what was
 // packed next, which the next nodes read first, and may have little to compute for. 0: nothing,
-// because another thread would read it, because several units of rows read the panels and each
+// because another thread would read it, because several work items of rows read the panels and each
 // would ask again, or because L2 would not keep all of that: it keeps `mostBytes`.
-inline ptrdiff_t bytesToLater(const PackedConstant& panels, int64_t rowUnits, size_t threads,
+inline ptrdiff_t bytesToLater(const PackedConstant& panels, int64_t rowBlocks, size_t threads,
                               int64_t mostBytes) {
-    return threads == 1 && rowUnits == 1 && panels.bytes <= static_cast<size_t>(mostBytes)
+    return threads == 1 && rowBlocks == 1 && panels.bytes <= static_cast<size_t>(mostBytes)
                    ? static_cast<ptrdiff_t>(panels.bytes)
                    : 0;
 }

@@ -25,7 +25,7 @@ int64_t shareOf(int64_t count, int64_t most, int64_t multiple) {
 }
 
 // So many of `count` rows, `most` or fewer, in whole multiples, that threads which have `chunks`
-// units for each are done soonest.
+// work items for each are done soonest.
 int64_t soonest(int64_t count, int64_t most, const WinogradShape& shape, int64_t chunks) {
     const int64_t multiple = shape.tileRows;
     int64_t best = most;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a convolution by Winograd's transforms is cut into units that threads share.
+// How a convolution by Winograd's transforms is cut into work items that threads share.
 //
 // Where the filters are few, a thread transforms the windows of a few tiles to memory of its own
 // and multiplies them by all filters: nobody waits, and nothing leaves its cache. Where they are
@@ -32,7 +32,7 @@ struct WinogradShape {
 
 struct WinogradCut {
     bool isAlone = false;        // each thread has windows of its own
-    bool sharesFilters = false;  // neighbouring units do, rather than windows
+    bool sharesFilters = false;  // neighbouring work items do, rather than windows
     int64_t atOnce = 0;          // tiles that are transformed before any are multiplied
     int64_t rows = 0;            // and that are multiplied before they are transformed back
     ptrdiff_t position = 0;      // elements of one position of the transformed windows

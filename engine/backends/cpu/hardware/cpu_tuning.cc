@@ -64,8 +64,8 @@ void scale(CpuTuning& tuning, int64_t own) {
         bytes = std::min(bytes, std::max(bytes / 64 * own / (kServerL2 / 64), least));
     };
     constexpr int64_t kLeast = int64_t{16} << 10;
-    scaled(tuning.tiling.unitBytes, kLeast);
-    scaled(tuning.tiling.mostUnitBytes, 4 * kLeast);
+    scaled(tuning.tiling.workItemBytes, kLeast);
+    scaled(tuning.tiling.mostWorkItemBytes, 4 * kLeast);
     scaled(tuning.tiling.resultBytes, kLeast);
     scaled(tuning.tiling.fewWeightBytes, 2 * kLeast);
     scaled(tuning.winograd.fewestWindowBytes, 2 * kLeast);
@@ -75,7 +75,7 @@ void scale(CpuTuning& tuning, int64_t own) {
     scaled(tuning.winograd.productBytes, kLeast);
     scaled(tuning.vectors.farBytes, 4 * kLeast);
     scaled(tuning.vectors.mostPrefetchBytes, 2 * kLeast);
-    scaled(tuning.fused.mostUnitBytes, 2 * kLeast);
+    scaled(tuning.fused.mostWorkItemBytes, 2 * kLeast);
     scaled(tuning.invertedResidual.fewestExpandedBytes, 4 * kLeast);
     scaled(tuning.invertedResidual.mostRingBytes, 5 * kLeast);
 }

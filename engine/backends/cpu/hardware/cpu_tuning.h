@@ -22,9 +22,9 @@ namespace halyard::engine::cpu {
 struct TilingTuning {
     // Of A in one work item: what L1d and L2 keep while all columns go by. More where B is so large
     // that it comes from beyond L2 each time: this share of B, and at most so much.
-    int64_t unitBytes = int64_t{96} << 10;
-    int64_t unitShare = 8;
-    int64_t mostUnitBytes = int64_t{512} << 10;
+    int64_t workItemBytes = int64_t{96} << 10;
+    int64_t workItemShare = 8;
+    int64_t mostWorkItemBytes = int64_t{512} << 10;
     // And of its result, where that is read again.
     int64_t resultBytes = int64_t{128} << 10;
     // Weights that stay in L2 while rows go by, and how many more of them than of inputs there are
@@ -33,8 +33,8 @@ struct TilingTuning {
     int64_t moreWeights = 2;
     int64_t moreWeightsOfRead = 4;
     // So many work items per thread even out what threads are late by, and so many are too few.
-    int64_t unitsPerThread = 4;
-    int64_t fewUnitsPerThread = 2;
+    int64_t workItemsPerThread = 4;
+    int64_t fewWorkItemsPerThread = 2;
     // Multiply-adds that are worth a work item of their own.
     int64_t fewestOperations = int64_t{1} << 16;
     // As many rows of them as it takes to fetch the weights.
@@ -133,7 +133,7 @@ struct DepthwiseTuning {
     int64_t fewestLines = 4;
     // So many work items per thread even out what threads are late by; fewer make an epilogue's
     // rows longer.
-    int64_t unitsPerThread = 4;
+    int64_t workItemsPerThread = 4;
     int64_t unitsWithEpilogue = 2;
     int64_t mostBlocks = 16;
 };
@@ -141,17 +141,17 @@ struct DepthwiseTuning {
 // Of a pointwise convolution fused with the depthwise one behind it (fused_pointwise_depthwise.h),
 // in the time of a multiply-add of the pointwise one.
 struct FusedTuning {
-    int64_t mostUnitBytes = int64_t{160} << 10;  // of what a work item expands: some of L2
+    int64_t mostWorkItemBytes = int64_t{160} << 10;  // of what a work item expands: some of L2
     int64_t mostLineGroups = 4;
     int64_t fewestLines = 4;
     // Floats: a multiply-add of the depthwise convolution, the begin of a work item, and its most.
     int64_t floatDepthwise = 3;
-    int64_t floatUnit = int64_t{1} << 14;
+    int64_t floatWorkItem = int64_t{1} << 14;
     int64_t floatMostTime = int64_t{1} << 24;
     // int8 on AMX: how long an element of the expanded feature map takes to become a byte as well.
     int64_t int8Element = 200;
     int64_t int8Depthwise = 26;
-    int64_t int8Unit = int64_t{1} << 20;
+    int64_t int8WorkItem = int64_t{1} << 20;
     int64_t int8MostTime = int64_t{1} << 30;
     int64_t int8CopyBytes = int64_t{64} << 10;  // of rows that are copied at a time
     // Measured at 1 to 16 threads: what is gained is a phase, and that the expanded feature map

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels whose work is cut into units that threads share, each with memory of its own.
+// Kernels whose work is cut into work items that threads share, each with memory of its own.
 
 #pragma once
 
@@ -16,33 +16,33 @@
 
 namespace halyard::engine::cpu {
 
-class UnitKernel : public ShapedKernel {
+class WorkItemKernel : public ShapedKernel {
   public:
     size_t threadBytes() const final { return mMemory.bytes(); }
 
     Status run(KernelCall& call) const final {
-        return call.inParallel(mUnits, mUnitOperations,
+        return call.inParallel(mWorkItems, mWorkItemOperations,
                                [&](int64_t begin, int64_t end, size_t worker) {
-                                   for (int64_t unit = begin; unit < end; ++unit) {
-                                       compute(call, unit, call.memoryOf(worker));
+                                   for (int64_t item = begin; item < end; ++item) {
+                                       compute(call, item, call.memoryOf(worker));
                                    }
                                });
     }
 
   protected:
     // On any of the run's threads. `memory` is of the thread, as large as mMemory says.
-    virtual void compute(const KernelCall& call, int64_t unit, std::byte* memory) const = 0;
+    virtual void compute(const KernelCall& call, int64_t item, std::byte* memory) const = 0;
 
-    void setUnits(int64_t units, int64_t operations) {
-        mUnits = units;
-        mUnitOperations = operations;
+    void setWorkItems(int64_t items, int64_t operations) {
+        mWorkItems = items;
+        mWorkItemOperations = operations;
     }
 
     MemoryParts mMemory;
 
   private:
-    int64_t mUnits = 0;
-    int64_t mUnitOperations = 1;
+    int64_t mWorkItems = 0;
+    int64_t mWorkItemOperations = 1;
 };
 
 // What make() gives, a Result of a pointer to a kernel; where the only output has no elements, a
