@@ -25,8 +25,8 @@ struct Fusions {
 // Inverted residual blocks and depthwise convolutions with their expansions where that pays
 // (choice/fused_choice.h), convolutions and fully connected layers, and scales of the channels that
 // a pointwise convolution reads with that; each with the additions and activations after them,
-// where nobody else reads what lies in between. `threads`: as many as may ever compute them. The
-// target outlives the steps.
+// where no other node reads the intermediate tensor. `threads`: as many as may ever compute them.
+// The target outlives the steps.
 Fusions findFusions(const Graph& graph, const Partition& partition, const CompileOptions& options,
                     const CpuTarget& target, size_t threads);
 

@@ -12,7 +12,7 @@
 
 namespace halyard::engine::cpu {
 
-// What a choice depends on.
+// The layer that a depthwise form is chosen for.
 struct DepthwiseLayer {
     bool isInt8 = false;
     bool isHalf = false;

@@ -54,7 +54,7 @@ struct LostForm {
     std::string toString() const;
 };
 
-// What a choice notes down on its way.
+// The forms that a choice rejected, each with its reason.
 class LostForms {
   public:
     // Whether a form is legal; otherwise it is lost for the status's reason.

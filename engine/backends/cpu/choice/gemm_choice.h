@@ -19,7 +19,7 @@ inline constexpr int64_t kUnknownExtent = -1;
 // Larger multipliers than this one take sums of tiles beyond 32 bits.
 inline constexpr float kMostAmxMultiplier = 0.5F;
 
-// What a choice depends on. Extents that only a run tells are kUnknownExtent.
+// The layer that a GEMM form is chosen for. Extents that only a run tells are kUnknownExtent.
 struct GemmLayer {
     enum class Elements : uint8_t { FLOAT, HALF, INT8 };
 
@@ -59,7 +59,8 @@ struct GemmLayer {
     }
 };
 
-// What only the weights tell. Asked last, of a form that would be taken: it reads them.
+// Predicates of the weights' values. Asked last, of a form that would be taken: they read all
+// weights.
 enum class WeightFact : uint8_t {
     ARE_BFLOAT16,       // each of them, exactly
     ARE_IN_SAFE_RANGE,  // and the biases: of bf16 parts (bf16_split_block.h)

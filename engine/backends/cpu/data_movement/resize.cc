@@ -106,7 +106,7 @@ constexpr int64_t kColumns = 64;
 constexpr int64_t kRows = 8;
 constexpr int64_t kChannels = 1024;  // and so many channels of each
 
-// What the spatial positions of one tile have in common.
+// Parameters that the spatial positions of one tile share.
 struct ResizeTile {
     int64_t batch = 0;
     int64_t row = 0, rows = 0;

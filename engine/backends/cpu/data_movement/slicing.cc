@@ -37,7 +37,7 @@ Status copySlice(KernelCall& call, const SliceRanges& ranges, InstructionSet set
                     call.output(0).data, set);
 }
 
-// What lies around x: the value, or the real 0.
+// The padding value around x; the real 0 where the node names none.
 template <typename T>
 T paddingElement(const ConstTensorView& value, const TensorType& type) {
     if (value.present()) {

@@ -56,7 +56,7 @@ class AddedBytes {
             a = _mm512_xor_si512(a, _mm512_set1_epi8(static_cast<char>(0x80)));
             b = _mm512_xor_si512(b, _mm512_set1_epi8(static_cast<char>(0x80)));
         }
-        // What is unpacked within each 16 bytes comes back in order from packs, which do so, too.
+        // Unpacking works within each 16 bytes; packs do so, too, and restore the order.
         const __m512i none = _mm512_setzero_si512();
         const __m512i first = _mm512_unpacklo_epi8(a, b);
         const __m512i second = _mm512_unpackhi_epi8(a, b);

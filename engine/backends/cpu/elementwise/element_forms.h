@@ -6,8 +6,8 @@
 
 namespace halyard::engine::cpu {
 
-// What a family has for each type of elements: functions, or structs of some. Families that take
-// no INT32 leave that out.
+// The forms of a family for each type of elements: functions, or structs of some. Families that
+// take no INT32 leave that out.
 template <typename Form>
 struct ElementForms {
     Form floats{};

@@ -23,7 +23,7 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// What a file may say, and be believed.
+// Bounds of plausible values in sysfs; others are ignored.
 constexpr int64_t kMostCores = 4096;
 constexpr int64_t kMostCaches = 16;  // of a core
 constexpr int64_t kLeastCacheBytes = int64_t{1} << 10;
@@ -241,7 +241,7 @@ std::optional<Microarchitecture> kindOf(const std::string& core) {
                    : std::nullopt;
 }
 
-// What distinguishes cores, of which one's caches are those of all.
+// Properties that distinguish clusters of cores; cores of one cluster have equal caches.
 CoreCluster coreOf(const std::string& core, const CoreCluster& fallback) {
     CoreCluster cluster;
     const std::optional<Microarchitecture> kind = kindOf(core);

@@ -64,9 +64,9 @@ struct CpuDescription {
 // Of the typical member of a kind, where the system tells nothing.
 CoreCluster typicalCluster(Microarchitecture kind);
 
-// What `root`, a folder such as /sys/devices/system/cpu, tells. What is missing there, cannot be
-// read or is beyond what a processor could have is as typicalCluster() has it, or unknown.
-// `fallback`: of cores whose kind the folder does not tell.
+// The description read from `root`, a folder such as /sys/devices/system/cpu. A value that is
+// missing there, cannot be read or is beyond what a processor could have is as typicalCluster() has
+// it, or unknown. `fallback`: of cores whose kind the folder does not tell.
 CpuDescription describeCpu(const std::string& root, const CoreCluster& fallback);
 
 // This machine, by what the system and the processor tell. Reads some small files for each core;

@@ -51,7 +51,7 @@ const FamilyRow& familyOf(Microarchitecture kind) {
     return row == kFamilies.end() ? kFamilies.front() : *row;
 }
 
-// What a core may call its own beyond L1d.
+// Bytes of cache beyond L1d that a core has to itself.
 int64_t ownBytes(const CpuDescription& cpu) {
     const CoreCluster& core = cpu.fastest();
     const int64_t own = core.l2.bytes > 0 ? core.l2.bytesOfCore() : cpu.lastLevel.bytesOfCore();

@@ -57,15 +57,15 @@ struct WinogradTuning {
     int64_t fewFilterBytes = int64_t{1536} << 10;
     // Of a thread's products before they are transformed back.
     int64_t productBytes = int64_t{64} << 10;
-    // What a work item costs besides its rows, in parts of a tile of the product; and what a thread
-    // that is late holds up, in parts of a work item.
+    // The fixed cost of a work item besides its rows, in parts of a tile of the product; and what a
+    // thread that is late holds up, in parts of a work item.
     int64_t readingAgain = 16;
     int64_t late = 4;
     // In multiply-adds. What an element costs to be transformed, on both sides together, and what a
     // weight costs to be fetched, of which transformed filters have more.
     int64_t transform = 10;
     int64_t fetch = 18;
-    // What is saved has to be worth the memory: the share of the direct product's cost.
+    // The saving has to be worth the memory: the share of the direct product's cost.
     double worthwhile = 0.8;
     // Few enough channels for a work item to take no more than some milliseconds.
     int64_t mostChannels = 4096;
@@ -78,7 +78,7 @@ struct AmxTuning {
     int64_t storeSums = 48;  // of a tile, which goes through memory
     int64_t begin = 400;
     int64_t copyCycles = 2;  // of 64 bytes of a row that is copied
-    // What it costs to copy a tile's depth of a row, over what it costs to multiply the row, as
+    // The cost of copying a tile's depth of a row, over what it costs to multiply the row, as
     // part of its tile, with a column.
     int64_t copy = 28;
     // Bytes of rows that are copied at a time: what stays in L2 next to the weights. More where the
@@ -119,7 +119,7 @@ struct VectorTuning {
     int64_t int8GroupsPerCycle = 2;
     // Weights of so many bytes, of a thread's part, are not in L2: M = 1 streams them.
     int64_t farBytes = int64_t{2} << 20;
-    // What is packed next is fetched for L2 behind so many bytes of weights, at most.
+    // The next panel is prefetched to L2 behind so many bytes of weights, at most.
     int64_t mostPrefetchBytes = int64_t{1} << 20;
     // With few rows weights are all that takes time: rows that their fetching is as long as.
     int64_t rowsOfFetching = 3;
@@ -171,7 +171,8 @@ struct InvertedResidualTuning {
     int64_t fewestPassLines = 2;
     // Multiply-adds that a row of the expanded feature map takes, at most.
     int64_t mostLineOperations = int64_t{1} << 24;
-    // What L1d keeps of a row until it is filtered, with an eighth of it for what else is read.
+    // Bytes of a row that stay in L1d until they are filtered; an eighth of it is left to other
+    // reads.
     int64_t nearBytes = 0;
 };
 
@@ -195,7 +196,7 @@ std::string identityOf(const CpuTuning& tuning);
 // The row of the fastest cores' family, with their caches.
 CpuTuning tuningOf(const CpuDescription& cpu);
 
-// What kernels are compiled for: an instruction set, on a processor. Kernels keep references to it;
+// The target of a compilation: an instruction set, on a processor. Kernels keep references to it;
 // as long as the backend.
 struct CpuTarget {
     InstructionSet set = InstructionSet::PORTABLE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What CPUID tells of the caches of this core.
+// The caches of this core, from CPUID.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to the results of a convolution or a fully connected layer before they leave the
-// cache: the nodes after it that nobody but the next one reads. Each stage is the tuned kernel of
+// The epilogue of a convolution or a fully connected layer, applied while its results are in cache:
+// the nodes after it, each read by the next one alone. Each stage is the tuned kernel of
 // its node, so that results are those of the nodes one by one.
 
 #pragma once
@@ -72,7 +72,7 @@ class Epilogue {
     const std::optional<ByteAddition>& addition() const { return mAddition; }
     // Which input of the step a stage adds.
     const std::optional<size_t>& addedInput() const { return mAddend; }
-    // What a stage adds; null where none does.
+    // The addend of a stage; null where it has none.
     const std::byte* addend(const KernelCall& call) const {
         return mAddend.has_value() ? call.input(*mAddend).as<std::byte>() : nullptr;
     }

@@ -45,7 +45,7 @@ class WorkItemKernel : public ShapedKernel {
     int64_t mWorkItemOperations = 1;
 };
 
-// What make() gives, a Result of a pointer to a kernel; where the only output has no elements, a
+// The result of make(), a Result of a pointer to a kernel; where the only output has no elements, a
 // kernel that does nothing.
 template <typename Make>
 Result<std::shared_ptr<const ShapedKernel>> unlessEmpty(const StepTypes& types, Make make) {

@@ -221,7 +221,7 @@ class ShapedLstm final : public ShapedKernel {
     static constexpr int64_t kVectorsOfBlock = 4;
     static constexpr float kNoLimit = std::numeric_limits<float>::infinity();
 
-    // What the gates take of x, in `count` steps: rows of [step, element].
+    // The gates' input GEMM over x, in `count` steps: rows of [step, element].
     template <typename T>
     Status multiplyInput(KernelCall& call, const Buffers& b, int64_t first, int64_t count) const {
         const LstmDefinition& d = mDefinition;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an LSTM's cell makes of its gates' sums, with floats. Sums, and what the gates are made
+// The float cell update of an LSTM, from its gates' sums. Sums, and what the gates are made
 // with, lie by turns: a vector of units of each gate, then the next units. The gates are those of
 // the input, unless it is coupled to that of forgetting, of forgetting, of the cell and of the
 // output. Behind the last unit there is room for a whole vector, with zeros or anything in it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an LSTM of floats is compiled to, next to its packed weights.
+// The compiled form of a float LSTM, next to its packed weights.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace halyard::engine::cpu {
 
-// What the weights say, wherever they are read from.
+// Properties of the weights, wherever they are read from.
 struct LstmDefinition {
     LstmAttributes attributes;
     bool coupled = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the cells of QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM make of their gates' sums, in the
+// The cell updates of QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM from their gates' sums, in the
 // reference's fixed point, bit for bit. Sums lie by turns, a vector of units of each gate and then
 // the next units; the gates are those of the input, unless it is coupled to that of forgetting, of
 // forgetting, of the cell and of the output.

@@ -55,7 +55,7 @@ void normalizeLayer(float epsilon, const LayerRow& row) {
     auto* to = static_cast<T*>(row.to);
     const FloatVector count = hn::Set(kFloats, static_cast<float>(row.count));
     FloatVector sum = hn::Zero(kFloats);
-    // What is loaded behind the last element is 0.
+    // Lanes behind the last element are loaded as 0.
     forEachVector(row.count, [&](int64_t i, auto there)
                                      HWY_ATTR { sum = hn::Add(sum, loadFloats(from + i, there)); });
     const FloatVector mean = hn::Div(hn::SumOfLanes(kFloats, sum), count);

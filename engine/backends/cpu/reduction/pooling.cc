@@ -57,7 +57,7 @@ namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// What add(value, pixel) makes of `value` over all spatial positions of the window that
+// Folds add(value, position) into `value` over all spatial positions of the window that
 // begins with `x`.
 template <typename T, typename Value, typename Add>
 HWY_INLINE Value fold(const PooledWindows& windows, const T* x, Value value, Add add) {
@@ -220,7 +220,8 @@ HWY_AFTER_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace {
 
-// Its sum of bytes stays below 2^24, and nobody waits long for one.
+// The largest window. Its sum of bytes stays below 2^24, and a single one is short enough to need
+// no checkpoint.
 constexpr int64_t kMostPixels = 1 << 16;
 constexpr int64_t kChannels = 256;  // of a tile
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a reduction makes of the axes of its input.
+// The axes of a reduction's input, merged into kept and reduced ones.
 
 #pragma once
 

@@ -219,7 +219,7 @@ Value foldOne(Function function, Value value, Value each) {
     }
 }
 
-// What the results of one tile are made of, and where they go.
+// Source and destination of the results of one tile.
 struct Reduction {
     Function function = Function::MEAN;
     Quantization x;
@@ -308,7 +308,7 @@ Status Reduction::foldAll(const ReducedShape& shape, KernelCall& call, Store sto
 // finds in its cache the rows that it has most likely computed, where a column would lie in all
 // threads' caches. There are as many parts as the program may have threads, whether these are there
 // or not, so that sums of floats are the same in each run. A part is no larger than a tile may be,
-// since nobody asks in its midst whether it is time to stop.
+// since checkpoints lie only between tiles.
 bool Reduction::addsInParts(const ReducedShape& shape) const {
     constexpr int64_t kFewestRows = 32;  // of a part
     return threads > 1 && (function == Function::MEAN || function == Function::SUM) &&

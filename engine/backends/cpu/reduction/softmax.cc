@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What normalises the elements along an axis: softmax, its logarithm, and division by the length.
+// Normalisation along an axis: softmax, log-softmax, and L2 normalisation.
 // x is seen as [outer, axis, inner]; a vector holds neighbours along the axis where it is the last
 // one, and otherwise as many rows side by side.
 
@@ -74,7 +74,7 @@ struct AlongRow {
     HWY_INLINE void forEach(Body body) const {
         forEachVector(count, body);
     }
-    // What the lanes come to together, in each.
+    // The reduction over all lanes, in each lane.
     HWY_INLINE FloatVector largest(FloatVector value) const {
         return hn::MaxOfLanes(kFloats, value);
     }

@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 
-// What is no number stays so. Of Highway's Max() and Min() that is not said: on x86 they give the
+// NaN stays NaN. Of Highway's Max() and Min() that is not said: on x86 they give the
 // second operand then, and on NEON the number among both.
 template <class V>
 HWY_INLINE V keepWithin(V value, V low, V high) {

@@ -53,7 +53,7 @@ constexpr bool kBuiltForAvx512 = false;
 constexpr bool kBuiltForAvx512 = true;
 #endif
 
-// Those that need nobody's permission.
+// Instruction sets that need no permission of the kernel's.
 std::vector<InstructionSet> detect() {
     std::vector<InstructionSet> sets = {InstructionSet::PORTABLE};
 #if defined(__x86_64__)
@@ -141,7 +141,7 @@ std::string_view toString(InstructionSet set) {
 }
 
 Result<InstructionSet> parseInstructionSet(std::string_view name, Tiles tiles) {
-    // Whoever wants none is not to ask for tiles.
+    // Without a request for AMX no permission for tiles is asked for.
     const std::span<const InstructionSet> plain = withoutTiles();
     const auto found = std::ranges::find(plain, name, [](auto set) { return toString(set); });
     if (found != plain.end()) {

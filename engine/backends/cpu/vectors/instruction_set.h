@@ -37,23 +37,23 @@ constexpr bool hasByteProducts(InstructionSet set) {
 std::string_view toString(InstructionSet set);
 
 // Whether Linux may be asked to permit tiles to this process. LEAVE: tiles are as if the processor
-// had none, for whoever has been told so; nothing is asked.
+// had none, for callers that know this; nothing is asked.
 enum class Tiles : uint8_t { ASK, LEAVE };
 
 // Of those that this processor has. INVALID_ARGUMENT lists their names.
 Result<InstructionSet> parseInstructionSet(std::string_view name, Tiles tiles = Tiles::ASK);
 
-// The best that this processor, and the system on it, can run. Whoever asks for it or for the list
-// for the first time asks Linux to permit tiles to this process, for good: threads whose alternate
-// signal stacks have no room for tiles have the request fail, and are refused such stacks after it.
-// So, before threads are started, and before system calls are filtered. Refused, which the log
-// tells, is as if the processor had none.
+// The best that this processor, and the system on it, can run. A caller that asks for it or for the
+// list for the first time asks Linux to permit tiles to this process, for good: threads whose
+// alternate signal stacks have no room for tiles have the request fail, and are refused such stacks
+// after it. So, before threads are started, and before system calls are filtered. Refused, which
+// the log tells, is as if the processor had none.
 InstructionSet bestInstructionSet(Tiles tiles = Tiles::ASK);
 // All that it can run, the best last.
 std::span<const InstructionSet> availableInstructionSets();
 // Of a set without tiles nothing is asked.
 bool isAvailable(InstructionSet set);
-// What a processor has that LEAVE gives up, and why, in a sentence; empty: nothing.
+// The features of a processor that LEAVE gives up, and why, in a sentence; empty: none.
 std::string_view withheldInstructionSet();
 
 // The sets, and AVX512_AMX with them if they have all else that its kernels use, the processor has

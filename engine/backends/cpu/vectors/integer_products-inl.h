@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What processors have for sums of integer products, for sources that targets.h compiles once for
+// Instructions for sums of integer products, for sources that targets.h compiles once for
 // each instruction set.
 //
 // Element: of the left matrix. Weight: of the packed one. A step multiplies a group of kGroup
@@ -70,7 +70,7 @@ struct SingleProducts {
 using Products = SingleProducts;
 #endif
 
-// What instructions for four products of bytes have in common.
+// The common interface of instructions for four products of bytes.
 template <typename ByteT>
 struct FourBytes {
     using Element = ByteT;
