@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "driver/model/error_status.h"
-#include "harness/device/vts/context.h"
-#include "harness/device/vts/executor.h"
+#include "harness/device/vts/fixture/context.h"
+#include "harness/device/vts/fixture/executor.h"
 
 namespace halyard::vts {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "driver/model/error_status.h"
-#include "harness/device/vts/context.h"
-#include "harness/device/vts/executor.h"
-#include "harness/device/vts/request_layout.h"
+#include "harness/device/vts/fixture/context.h"
+#include "harness/device/vts/fixture/executor.h"
+#include "harness/device/vts/fixture/request_layout.h"
 
 namespace halyard::vts {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "harness/device/vts/context.h"
-#include "harness/device/vts/executor.h"
+#include "harness/device/vts/fixture/context.h"
+#include "harness/device/vts/fixture/executor.h"
 
 namespace halyard::vts {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "driver/model/error_status.h"
-#include "harness/device/vts/context.h"
+#include "harness/device/vts/fixture/context.h"
 
 namespace halyard::vts {
 namespace {

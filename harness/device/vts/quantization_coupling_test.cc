@@ -11,9 +11,9 @@
 
 #include "driver/model/error_status.h"
 #include "harness/device/cases/canonical_model.h"
-#include "harness/device/vts/context.h"
-#include "harness/device/vts/executor.h"
-#include "harness/device/vts/request_layout.h"
+#include "harness/device/vts/fixture/context.h"
+#include "harness/device/vts/fixture/executor.h"
+#include "harness/device/vts/fixture/request_layout.h"
 
 namespace halyard::vts {
 namespace {

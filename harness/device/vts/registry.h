@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "harness/device/vts/check.h"
+#include "harness/device/vts/fixture/check.h"
 
 namespace halyard::vts {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "harness/device/runner/case_run.h"
-#include "harness/device/vts/context.h"
+#include "harness/device/vts/fixture/context.h"
 #include "harness/device/vts/registry.h"
 
 namespace halyard::vts {

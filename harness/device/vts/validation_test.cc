@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hal/hidl/client/prepared_model.h"
-#include "harness/device/vts/context.h"
+#include "harness/device/vts/fixture/context.h"
 #include "harness/device/vts/validation/burst.h"
 #include "harness/device/vts/validation/judgement.h"
 #include "harness/device/vts/validation/mutant.h"

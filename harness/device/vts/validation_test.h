@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "harness/device/vts/check.h"
+#include "harness/device/vts/fixture/check.h"
 
 namespace halyard::vts {
 

@@ -10,7 +10,7 @@
 #include "hal/aidl/device_object.h"
 #include "hal/hidl/client/connection.h"
 #include "hal/hidl/client/device.h"
-#include "harness/device/vts/context.h"
+#include "harness/device/vts/fixture/context.h"
 #include "harness/device/vts/registry.h"
 #include "tests/hal/served_device.h"
 

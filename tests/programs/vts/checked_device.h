@@ -11,7 +11,7 @@
 
 #include "driver/device/device_interface.h"
 #include "harness/device/cases/messages.h"
-#include "harness/device/vts/check.h"
+#include "harness/device/vts/fixture/check.h"
 #include "tests/hal/loopback.h"
 
 namespace halyard::vts::testing {

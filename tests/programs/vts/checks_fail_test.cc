@@ -15,7 +15,7 @@
 
 #include "engine/base/log.h"
 #include "harness/device/vts/compilation_caching/cached_models.h"
-#include "harness/device/vts/methods.h"
+#include "harness/device/vts/fixture/methods.h"
 #include "tests/programs/vts/checked_device.h"
 #include "tests/programs/vts/wrong_device.h"
 

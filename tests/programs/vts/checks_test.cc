@@ -16,7 +16,7 @@
 
 #include "driver/device/local_device.h"
 #include "engine/base/log.h"
-#include "harness/device/vts/context.h"
+#include "harness/device/vts/fixture/context.h"
 #include "harness/device/vts/registry.h"
 #include "tests/programs/vts/sample_cases.h"
 #include "tests/programs/vts/wrong_device.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "hal/memory/shared_memory.h"
-#include "harness/device/vts/model_builder.h"
+#include "harness/device/vts/fixture/model_builder.h"
 
 namespace halyard::vts {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "driver/device/device_interface.h"
 #include "driver/model/model.h"
-#include "harness/device/vts/check.h"
+#include "harness/device/vts/fixture/check.h"
 
 namespace halyard::vts {
 

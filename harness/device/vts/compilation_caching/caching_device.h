@@ -14,7 +14,7 @@
 #include "driver/device/device_interface.h"
 #include "harness/device/vts/compilation_caching/cache_folder.h"
 #include "harness/device/vts/compilation_caching/cached_models.h"
-#include "harness/device/vts/context.h"
+#include "harness/device/vts/fixture/context.h"
 
 namespace halyard::vts {
 

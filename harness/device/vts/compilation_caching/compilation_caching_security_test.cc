@@ -15,7 +15,7 @@
 #include "harness/device/vts/compilation_caching/cached_models.h"
 #include "harness/device/vts/compilation_caching/caching_device.h"
 #include "harness/device/vts/compilation_caching/compilation_caching_test.h"
-#include "harness/device/vts/context.h"
+#include "harness/device/vts/fixture/context.h"
 
 namespace halyard::vts {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "driver/model/versions.h"
-#include "harness/device/vts/executor.h"
+#include "harness/device/vts/fixture/executor.h"
 
 namespace halyard::vts {
 

@@ -13,7 +13,7 @@
 
 #include "driver/model/error_status.h"
 #include "hal/memory/shared_memory.h"
-#include "harness/device/vts/context.h"
+#include "harness/device/vts/fixture/context.h"
 #include "harness/device/vts/memory_domain/blob_memory.h"
 #include "harness/device/vts/memory_domain/execution.h"
 

@@ -15,8 +15,8 @@
 #include "driver/device/device_interface.h"
 #include "driver/model/model.h"
 #include "driver/model/request.h"
-#include "harness/device/vts/check.h"
-#include "harness/device/vts/context.h"
+#include "harness/device/vts/fixture/check.h"
+#include "harness/device/vts/fixture/context.h"
 
 namespace halyard::vts {
 

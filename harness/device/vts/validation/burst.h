@@ -11,7 +11,7 @@
 #include "driver/model/request.h"
 #include "engine/base/status.h"
 #include "hal/hidl/client/burst_channel.h"
-#include "harness/device/vts/check.h"
+#include "harness/device/vts/fixture/check.h"
 
 namespace halyard::vts {
 
