@@ -107,7 +107,7 @@ def test_the_rooms_of_hal_know_only_those_below() -> None:
     assert upward == []
 
 
-CPP_ROOTS = ("engine", "driver", "hal", "library", "samples", "tests")
+CPP_ROOTS = ("engine", "driver", "hal", "harness", "library", "samples", "tests")
 
 
 def unit_of(file: Path) -> Path:

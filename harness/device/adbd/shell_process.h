@@ -4,11 +4,26 @@
 
 #include <sys/types.h>
 
+#include <string>
+
 #include "engine/base/file_descriptor.h"
 #include "engine/base/status.h"
-#include "harness/device/adbd/shell_service.h"
 
 namespace halyard::adbd {
+
+struct ShellSettings {
+    std::string shell = "/system/bin/sh";
+    std::string directory = "/";  // where commands start
+};
+
+struct ShellRequest {
+    // Whether the stream carries packets (shell_v2): standard error apart, exit status, window
+    // size.
+    bool packets = false;
+    bool terminal = false;  // on a pseudo-terminal
+    std::string terminalType = "dumb";
+    std::string command;  // empty: an interactive shell
+};
 
 // A started process and our ends of its standard streams, all non-blocking. On a pseudo-terminal
 // input and output are the same file, and there is no separate error.

@@ -14,8 +14,6 @@
 #include <optional>
 #include <utility>
 
-#include "harness/device/adbd/shell_process.h"
-
 namespace halyard::adbd {
 
 namespace {

@@ -4,31 +4,16 @@
 
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "engine/base/status.h"
 #include "harness/device/adbd/child_processes.h"
 #include "harness/device/adbd/event_loop.h"
+#include "harness/device/adbd/shell_process.h"
 #include "harness/device/adbd/stream.h"
 
 namespace halyard::adbd {
-
-struct ShellSettings {
-    std::string shell = "/system/bin/sh";
-    std::string directory = "/";  // where commands start
-};
-
-struct ShellRequest {
-    // Whether the stream carries packets (shell_v2): standard error apart, exit status, window
-    // size.
-    bool packets = false;
-    bool terminal = false;  // on a pseudo-terminal
-    std::string terminalType = "dumb";
-    std::string command;  // empty: an interactive shell
-};
 
 // "shell,v2,TERM=xterm,raw:ls -l". INVALID_ARGUMENT if it is not a shell's or has an unknown
 // option.

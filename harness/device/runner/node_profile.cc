@@ -8,7 +8,6 @@
 #include <string>
 
 #include "engine/plan/profile.h"
-#include "harness/device/runner/case_run.h"
 #include "harness/device/runner/executions.h"
 
 namespace halyard::runner {
