@@ -279,7 +279,7 @@ void appendRow(std::vector<sock_filter>& program, const Row& row, uint32_t refus
     program.insert(program.end(), body.begin(), body.end());
 }
 
-// What is in no row is answered by `otherwise`.
+// System calls in no row get the answer `otherwise`.
 std::vector<sock_filter> makeFilter(std::span<const Row> rows, uint32_t refusal,
                                     uint32_t otherwise) {
     std::vector<sock_filter> program;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the C API's functions answer, and how they read and fill the structs of callers that were
+// Answers of the C API's functions, and how they read and fill the structs of callers that were
 // compiled with another version of its header.
 
 #pragma once

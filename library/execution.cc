@@ -148,7 +148,7 @@ class CallersMemory final : public engine::OutputMemory {
     const std::span<halyard_output> mOutputs;
 };
 
-// What the run found of the outputs.
+// Fills in the outputs as the run found them.
 void tellOutputs(const halyard_execution& execution, std::span<halyard_output> outputs) {
     const Graph& graph = execution.shared->program->graph();
     for (size_t i = 0; i < outputs.size() && i < execution.report.outputs.size(); ++i) {
@@ -176,7 +176,7 @@ Status tooSmall(const halyard_execution& execution, std::span<const halyard_outp
     return {StatusCode::OUTPUT_TOO_SMALL, "an output is too small"};
 }
 
-// What a failed run has left in a profile is no run's.
+// A failed run's entries in the profile are dropped: they are no whole run.
 void keepProfile(halyard_execution& execution, bool ok) {
     execution.lines.clear();
     if (!ok) {

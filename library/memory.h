@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a halyard_memory holds: bytes that a caller lends, or a block on a device.
+// The contents of a halyard_memory: bytes that a caller lends, or a block on a device.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a halyard_program holds.
+// The contents of a halyard_program.
 
 #pragma once
 

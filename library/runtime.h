@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a halyard_runtime holds, and the limits that callers set on one call.
+// The contents of a halyard_runtime, and the limits that callers set on one call.
 
 #pragma once
 

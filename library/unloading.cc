@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a GNU C++ library inside libhalyard.so took when it was loaded (memory to throw exceptions
-// with where there is none left) is given back when it is unloaded: it does not do so by itself.
-// One that other libraries use, too, is theirs.
+// Unloading libhalyard.so frees what a GNU C++ library inside it took when it was loaded (memory to
+// throw exceptions with where there is none left), which it does not do by itself. A C++ library
+// that others use, too, is left alone.
 
 #ifdef HALYARD_OWNS_LIBSTDCXX
 

@@ -22,7 +22,7 @@ const ManagedBuffer* bufferAt(std::span<const BoundPool> pools, const DataLocati
     return buffer == nullptr ? nullptr : buffer->get();
 }
 
-// What the request and the model say of an argument in a buffer, which has a shape of its own.
+// Checks the shape that the request and the model give to an argument against its buffer's own.
 Status checkShape(const engine::Shape& said, const engine::Shape& buffer) {
     bool fits = !said.hasKnownRank() || said.rank() == buffer.rank();
     for (size_t axis = 0; fits && said.hasKnownRank() && axis < said.rank(); ++axis) {

@@ -27,8 +27,8 @@ struct RequestBinding {
 Status bindRequest(const Request& request, const RequestShapes& shapes,
                    std::span<const BoundPool> pools, RequestBinding& binding);
 
-// What an execution that was bound so, and ended with `status`, means for the buffers that it wrote
-// to, and for its status: INTERNAL where an output has another shape than its buffer.
+// Settles the buffers that an execution which was bound so wrote to, and ended with `status`; the
+// result is its status then: INTERNAL where an output has another shape than its buffer.
 Status settleBuffers(const Request& request, std::span<const BoundPool> pools,
                      const engine::ExecutionReport& report, Status status);
 

@@ -28,8 +28,8 @@ namespace halyard::driver {
 class CacheKey;
 class Client;
 
-// What extensions want said of a call. Hints of an extension that the driver does not know are
-// ignored, as the contract wants it.
+// Hints of extensions to one call. Hints of an extension that the driver does not know are ignored,
+// as the contract wants it.
 struct ExtensionHints {
     struct TokenValuePair {
         // The low 16 bits: which hint; those above: the extension's prefix.
@@ -63,8 +63,8 @@ struct CompilationCache {
     // maybe for good: false where it has not ended in time. It may go on, and what it needs then
     // outlives the call. Null: the work is done on the caller's thread.
     std::function<bool(std::function<void()> work)> access;
-    // What the files are authenticated with instead of the device's key, where this process has
-    // opened them itself, in a folder of its own; null: the device's.
+    // The key that authenticates the files instead of the device's, where this process has opened
+    // them itself, in a folder of its own; null: the device's.
     std::shared_ptr<const CacheKey> key = nullptr;
 };
 

@@ -71,7 +71,7 @@ def main() -> None:
     if missing:
         raise SystemExit(f"{source}: no enum {', '.join(sorted(missing))}")
     text = render(enums)
-    # What has not changed keeps its time, so that another Python compiles nothing anew.
+    # A file that has not changed keeps its time, so that another Python compiles nothing anew.
     if not output.exists() or output.read_text() != text:
         output.write_text(text)
 

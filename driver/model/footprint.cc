@@ -11,7 +11,7 @@ namespace {
 
 // Bytes that the heap adds to a block.
 constexpr size_t kBlock = 16;
-// What a tensor and a node take of a graph, of its plan and of what is told about its placement,
+// Bytes of a tensor and of a node in a graph, in its plan and in the report of its placement,
 // beyond their lists. Measured on chains of ADD, and rounded up.
 constexpr size_t kTensor = 512;
 constexpr size_t kNode = 1024;

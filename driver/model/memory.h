@@ -67,7 +67,7 @@ class MemoryUse {
     bool writable() const { return mMapping != nullptr && mMapping->writable(); }
     bool intact() const { return mMapping == nullptr || mMapping->intact(); }
     bool isPrivate() const { return mMapping != nullptr && mMapping->isPrivate(); }
-    // What keeps the bytes where they are; null: there are none.
+    // The mapping that keeps the bytes where they are; null: there are none.
     const std::shared_ptr<const Mapping>& mapping() const { return mMapping; }
 
   private:

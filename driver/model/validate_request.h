@@ -16,7 +16,7 @@
 
 namespace halyard::driver {
 
-// What a request is checked against: the operands that cross the model's boundary, in order.
+// The operands that cross the model's boundary, in order: a request is checked against them.
 struct ModelBoundary {
     std::vector<Operand> inputs;
     std::vector<Operand> outputs;

@@ -28,7 +28,7 @@ std::span<const HalVersion> allVersions();
 // "1.2", "AIDL-2".
 std::string_view toString(HalVersion version);
 
-// What NNAPI calls them where applications see them: the numbers of
+// The versions as applications see them in NNAPI: the numbers of
 // ANeuralNetworksDevice_getFeatureLevel.
 enum class FeatureLevel : int64_t {
     LEVEL_1 = 27,

@@ -29,7 +29,7 @@ Status requireBiasScale(const OperandView& input, const OperandView& filter,
 // Before 1.2, quantised products needed an output scale above scale(input) * scale(filter).
 Status requireCoarserOutput(const OperationView& view, const OperandView& input,
                             const OperandView& filter, const OperandView& output);
-// What pads with zeros took real ones or zero points before 1.2, unless they were the same.
+// Before 1.2, operations padded with real zeros or with zero points, unless they were the same.
 Status requireZeroPointZero(const OperationView& view, const OperandView& input);
 // The dimension that a per-channel filter's scales run along; other filters pass.
 Status requireChannelDim(const OperandView& filter, uint32_t channelDim);

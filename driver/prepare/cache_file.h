@@ -52,7 +52,7 @@ class FileWork : private StopCondition {
 // Writes a file from its beginning, wherever the descriptor stands.
 class FileSink final : public ByteSink {
   public:
-    // What is written may become memory of the service's: it is reserved from `memory` while the
+    // Written bytes may become memory of the service's: they are reserved from `memory` while the
     // sink lives; null: not limited.
     FileSink(int fd, const Checkpoint& checkpoint, std::shared_ptr<Budget> memory)
         : mFd(fd), mCheckpoint(checkpoint), mMemory(std::move(memory)) {}

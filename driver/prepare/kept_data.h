@@ -31,7 +31,7 @@ class KeptDataSink final : public ByteSink {
     // `control`: so many bytes come before the constants. The other sink outlives this one.
     KeptDataSink(ByteSink& sink, uint64_t control) : mSink(sink), mLeft(control) {}
 
-    // What the other sink says.
+    // The other sink's status.
     Status write(std::span<const uint8_t> bytes) override;
     uint64_t count() const { return mCount; }
     // Of all that was written. The last call.

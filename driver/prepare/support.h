@@ -36,7 +36,7 @@ Result<engine::AnalyzedGraph> analyzeModel(const DeviceState& state, const Model
 // memory that a part of the operations takes together is not known beforehand, so that preparing
 // them may still exhaust it.
 //
-// What the client can make expensive is bounded: operations with graphs inside are no longer looked
+// Costs that a client can drive up are bounded: operations with graphs inside are no longer looked
 // at alone once those graphs have more nodes than a model may have (engine::kMaxNestedNodes) twice
 // over, and of contradictions the first few are found; what is left then is not supported. A
 // constant is copied once for all the operations that read it. The checkpoint is polled between

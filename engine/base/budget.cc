@@ -57,7 +57,7 @@ Budget::Shortage Budget::shortageOf(size_t count) {
         if (whole == nullptr) {
             return {};
         }
-        // What was taken of the whole itself may lie in its reserve.
+        // Bytes that were taken of the whole itself may lie in its reserve.
         const size_t fromShared = count - part->outOfReserve(count);
         const size_t inUse = std::min(whole->sharedInUse(), whole->shared());
         if (whole->mReserve > 0 && fromShared > whole->shared() - inUse) {
@@ -100,7 +100,7 @@ void Budget::giveBack(size_t count) {
     for (Budget* part = this; part != nullptr; part = part->mWhole.get()) {
         const size_t left = part->mReserved.fetch_sub(count, std::memory_order_relaxed) - count;
         if (part->mFromReserve > left) {
-            // What others share goes first.
+            // Bytes of the shared part are given back first.
             part->mWhole->mReserveInUse -= part->mFromReserve - left;
             part->mFromReserve = left;
         }

@@ -55,7 +55,7 @@ class Budget {
     Status take(size_t count);
     void giveBack(size_t count);
 
-    // What keeps so many from being taken here and further up; null: nothing does.
+    // The budget, here or further up, that is short of so many bytes; null: none is.
     struct Shortage {
         Budget* budget = nullptr;
         Status status;

@@ -94,7 +94,7 @@ void HeapTrimmer::serve() {
     std::unique_lock lock(mMutex);
     while (!mEnding) {
         mChanged.wait(lock, [this] { return mEnding || mNoted; });
-        // What is freed together is given back together.
+        // Blocks that are freed together are given back together.
         mChanged.wait_for(lock, mPause, [this] { return mEnding; });
         if (mEnding) {
             return;

@@ -60,8 +60,8 @@ class LongWork final : public StopCondition {
 
     bool holds() const override;
 
-    // What it has taken so far on the thread that made it, which calls this; 0 unless it may give
-    // way.
+    // The time it has taken so far on the thread that made it, which calls this; 0 unless it may
+    // give way.
     std::chrono::nanoseconds taken() const;
 
   private:

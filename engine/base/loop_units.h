@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What threads of a pool have yet to do of a loop, in a word that they can exchange at once.
+// The units of a loop that threads of a pool have yet to do, in a word that they can exchange at
+// once.
 
 #pragma once
 

@@ -18,7 +18,7 @@ class RecentUse {
   public:
     using Clock = std::chrono::steady_clock;
 
-    // What counts is the last half to whole second.
+    // The last half to whole second counts.
     static constexpr std::chrono::milliseconds kPeriod{500};
     // More than that is much.
     static constexpr std::chrono::milliseconds kMuch{200};

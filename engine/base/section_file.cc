@@ -17,8 +17,8 @@ constexpr uint32_t kVersion = 2;
 constexpr size_t kAlignment = 64;
 // Bytes that are read between two looks at the checkpoint.
 constexpr size_t kChunk = size_t{1} << 20;
-// What a section takes of the heap while a file is open and used, beside three times its name:
-// here, among those that begin alike, and where they are adopted.
+// Bytes of the heap that a section takes while a file is open and used, beside three times its
+// name: here, among those that begin alike, and where they are adopted.
 constexpr size_t kSectionHeap = 512;
 // Sections that are looked at between two looks at the checkpoint, and paid for at once.
 constexpr size_t kSectionsAtOnce = 256;
@@ -47,7 +47,7 @@ class SummingSink : public ByteSink {
     Checksum mSum;
 };
 
-// What a file's owner is: the bytes', and what is reserved for them.
+// A file's owner: of its bytes, and of the memory reserved for them.
 struct Held {
     std::shared_ptr<const void> owner;
     Reservation reservation;

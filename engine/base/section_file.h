@@ -33,12 +33,13 @@ inline constexpr size_t kSectionPage = size_t{1} << 14;
 
 class SectionWriter {
   public:
-    // What is read in full before anything is believed: it is copied when the file is opened.
+    // A section that is read in full before anything is believed: it is copied when the file is
+    // opened.
     void addDescription(std::string name, std::vector<uint8_t> bytes);
-    // What is used where it lies. The bytes outlive the writer, or the parts own them.
+    // A section that is used where it lies. The bytes outlive the writer, or the parts own them.
     void addMapped(std::string name, ByteParts bytes);
 
-    // What the sink says.
+    // The sink's status.
     Status writeTo(ByteSink& sink) const;
     // Of the file, the bytes from its beginning to a section; all but the checksum at its end where
     // there is no such section.

@@ -8,7 +8,7 @@
 namespace halyard::engine {
 namespace {
 
-// What stands before the next ':', which is taken as well.
+// Takes the text before the next ':', and the ':' as well.
 std::string_view takePart(std::string_view& text) {
     const size_t end = std::min(text.find(':'), text.size());
     const std::string_view part = text.substr(0, end);

@@ -27,7 +27,7 @@ BackendList listOf(OwnedBackends&& backends) = delete;  // they would have no ow
 // Every name that may be chosen, whether or not this machine has the backend; without libraries.
 std::vector<std::string_view> knownBackends();
 
-// What backends may do to the process that they run in.
+// Actions on the process that backends are allowed.
 struct ProcessRights {
     bool asksForTiles = true;     // of Linux, for the whole process (cpu/vectors/instruction_set.h)
     bool startsProcesses = true;  // by fork(), to compile in

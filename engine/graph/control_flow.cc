@@ -20,7 +20,7 @@ const TensorType& outputType(const Graph& graph, size_t index) {
     return graph.tensor(graph.outputs()[index]).type;
 }
 
-// What is known of a shape that is one or the other: per extent what both say.
+// The known part of a shape that is one or the other: the extents that both share.
 Shape eitherShape(const Shape& a, const Shape& b) {
     if (!a.hasKnownRank() || !b.hasKnownRank() || a.rank() != b.rank()) {
         return Shape::unknownRank();

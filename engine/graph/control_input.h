@@ -67,8 +67,8 @@ struct SliceRange {
 };
 using SliceRanges = std::array<SliceRange, kMaxRank>;
 
-// What Slice and StridedSlice read of a tensor of shape `x`, which is fully known, as are the
-// lists. `inputs` are the node's.
+// The ranges of a tensor of shape `x` that Slice and StridedSlice read; `x` is fully known, as are
+// the lists. `inputs` are the node's.
 Result<SliceRanges> readSlice(std::span<const KnownInput> inputs, const Shape& x);
 Result<SliceRanges> readStridedSlice(const StridedSlice& node, std::span<const KnownInput> inputs,
                                      const Shape& x);

@@ -22,7 +22,7 @@ Status checkBeside(const TensorType& values, std::string_view role, const Tensor
                                 : checkType(coordinates, coordinatesRole, quantized);
 }
 
-// What RoiAlign and RoiPool have in common.
+// The rules that RoiAlign and RoiPool share.
 template <typename Roi>
 Status inferRoi(const Roi& node, std::span<const KnownInput> inputs, TensorType& output) {
     HALYARD_RETURN_IF_ERROR(

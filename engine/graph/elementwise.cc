@@ -11,7 +11,7 @@
 namespace halyard::engine {
 namespace {
 
-// What two extents broadcast to; below kUnknownDimension where they don't.
+// broadcastExtents() of two extents that don't broadcast; below kUnknownDimension.
 constexpr int32_t kNoExtent = kUnknownDimension - 1;
 
 int32_t broadcastExtents(int32_t a, int32_t b) {

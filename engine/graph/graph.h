@@ -51,7 +51,7 @@ struct Node {
     NodeDescriptor descriptor;
     std::vector<TensorId> inputs;
     std::vector<TensorId> outputs;
-    // What the caller calls the node, for messages and placement, e.g. "operation 3 (CONV_2D)".
+    // The caller's name of the node, for messages and placement, e.g. "operation 3 (CONV_2D)".
     std::string label;
     // The caller's operations that this node stems from, ascending; several nodes may share one.
     // Inside a nested graph, those of the nested graph.

@@ -38,7 +38,7 @@ struct TypeSet {
 inline constexpr TypeSet kFloats = {"FLOAT32 or FLOAT16", {DataType::FLOAT32, DataType::FLOAT16}};
 inline constexpr TypeSet kEightBits = {"an asymmetric 8-bit type",
                                        {DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED}};
-// What nodes that compute real numbers take.
+// Types that nodes computing real numbers take.
 inline constexpr TypeSet kReals = {"a float or asymmetric 8-bit type",
                                    {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,
                                     DataType::QUANT8_ASYMM_SIGNED}};
@@ -51,7 +51,7 @@ inline constexpr TypeSet kNumbersOrBools = {
         "BOOL8, INT32, a float or an asymmetric 8-bit type",
         {DataType::FLOAT32, DataType::FLOAT16, DataType::INT32, DataType::BOOL8,
          DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM_SIGNED}};
-// What nodes that move elements take: the scales of a per-channel type belong to an axis, which
+// Types that nodes moving elements take: the scales of a per-channel type belong to an axis, which
 // moving would not keep.
 inline constexpr TypeSet kMovable = {
         "a type that is not quantised per channel",

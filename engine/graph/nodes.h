@@ -828,7 +828,7 @@ class NodeDescriptor : public AnyDescriptor {
 // "Conv2d" and so on.
 std::string_view toString(NodeKind kind);
 
-// What a kind says of its inputs and outputs. Lives as long as the process.
+// The inputs and outputs of a kind. Lives as long as the process.
 struct NodeSignature {
     std::span<const InputSpec> inputs;
     std::span<const OutputSpec> outputs;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the recurrent kinds share. Where each input of an LSTM stands: Lstm, LstmSequence and
-// QuantizedLstm have the first 24 in common, and with them the rules for their optional parts.
+// Rules that the recurrent kinds share, and the positions of an LSTM's inputs: Lstm, LstmSequence
+// and QuantizedLstm have the first 24 in common, and with them the rules for their optional parts.
 
 #pragma once
 

@@ -61,8 +61,8 @@ class GraphRewriter {
     std::unordered_map<uint32_t, size_t> mFateOf;  // by operation: its index in mFates
 };
 
-// What a pass does with one old node: true if it has dealt with it, false to have it copied. Nodes
-// come in order; a rule that takes several at once returns true for each.
+// A pass's rule for one old node: true if it has dealt with it, false to have it copied. Nodes come
+// in order; a rule that takes several at once returns true for each.
 using RewriteRule = std::function<Result<bool>(GraphRewriter& rewriter, NodeId node)>;
 
 // The graph with the rule applied to every node, and to those of graphs inside first (with

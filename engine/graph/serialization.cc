@@ -32,7 +32,7 @@ constexpr int8_t kUnknownRank = -1;
 constexpr size_t kLeastTensor = 27;
 constexpr size_t kLeastNode = 27;
 
-// What a tensor has of a constant.
+// How a tensor's constant elements are stored.
 enum class Elements : uint8_t {
     NONE,        // it is none
     THERE,       // offset and size in the block follow
@@ -40,7 +40,7 @@ enum class Elements : uint8_t {
     PACKED_AWAY  // its id follows
 };
 
-// What follows a field's name, so that a field that changed its type is noticed.
+// The type tag behind a field's name, so that a field that changed its type is noticed.
 enum class Tag : uint8_t { BOOL, INT32, FLOAT, DOUBLE, ENUMERATOR, FIELDS, GRAPH };
 
 template <typename T>

@@ -14,8 +14,8 @@
 
 namespace halyard::engine {
 
-// What inference knows of one input. `data` is null unless the value is known (a constant, or a
-// tensor already computed). An omitted input has type == nullptr.
+// One input, as far as inference knows it. `data` is null unless the value is known (a constant, or
+// a tensor already computed). An omitted input has type == nullptr.
 using KnownInput = ConstTensorView;
 
 // Window2d with SAME and VALID resolved for one input extent and filter.

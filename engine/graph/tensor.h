@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a tensor is to the engine: an element type, a shape and quantisation parameters, and views
-// of the memory that holds its elements. Elements are dense, row-major, in native byte order.
+// Tensors: an element type, a shape and quantisation parameters, and views of the memory that holds
+// its elements. Elements are dense, row-major, in native byte order.
 
 #pragma once
 

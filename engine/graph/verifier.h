@@ -37,9 +37,9 @@ inline constexpr size_t kMaxNestedNodes = size_t{1} << 17;
 //   - quantisation is as the type asks: a positive finite scale and a zero point that an
 //     element can hold; per channel, one such scale for each index of a dimension;
 //   - types and shapes follow from one another by every node's inferShapes.
-// UNSUPPORTED: graphs nested deeper or larger than the limits.
-// RESOURCE_EXHAUSTED: no room for the copies of constants and of the graphs inside.
-// What the checkpoint says, once it is time to stop. Takes time linear in the size of the graph.
+// UNSUPPORTED: graphs nested deeper or larger than the limits. RESOURCE_EXHAUSTED: no room for the
+// copies of constants and of the graphs inside. The checkpoint's status, once it is time to stop.
+// Takes time linear in the size of the graph.
 Status verifyAndInfer(Graph& graph, ConstantCopies& copies, const Checkpoint& checkpoint);
 // With copies of its own, reserved from `memory`, if there is one.
 Status verifyAndInfer(Graph& graph, const std::shared_ptr<Budget>& memory = nullptr,

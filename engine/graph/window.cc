@@ -103,7 +103,7 @@ Result<ResolvedAxis> resolveTransposeAxis(const Axis& axis, int32_t output) {
         (!isExplicit && output == kUnknownDimension)) {
         return resolved;
     }
-    // What the filters cover, one stride apart.
+    // The extent that filters cover, one stride apart.
     const int64_t covered = (static_cast<int64_t>(axis.input) - 1) * axis.stride + axis.filter;
     if (isExplicit) {
         const int64_t rest = covered - axis.before - axis.after;

@@ -19,7 +19,7 @@ namespace {
 constexpr double kGeluFactor = 1.5957691216057308;
 constexpr double kGeluCube = 0.044715;
 
-// What a byte stands for.
+// The number that a byte stands for.
 int32_t numberOf(size_t byte, DataType type) {
     const auto bits = static_cast<uint8_t>(byte);
     return type == DataType::QUANT8_ASYMM ? int32_t{bits} : int32_t{std::bit_cast<int8_t>(bits)};

@@ -49,7 +49,7 @@ uint64_t mix(uint64_t low, uint64_t high, uint64_t factor) {
     return b * factor;
 }
 
-// What lengths up to 64 multiply by.
+// The factor for lengths up to 64.
 uint64_t factorOf(Bytes bytes) {
     return kPrime2 + bytes.size() * 2;
 }
@@ -74,7 +74,7 @@ uint64_t upTo16(Bytes bytes) {
     return shiftMix(y * kPrime2 ^ z * kPrime0) * kPrime2;
 }
 
-// What lengths of 17 to 32 and of 33 to 64 have in common.
+// The words that lengths of 17 to 32 and of 33 to 64 both mix.
 struct Ends {
     uint64_t factor = 0;
     uint64_t a = 0;

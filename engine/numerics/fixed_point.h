@@ -121,7 +121,7 @@ inline Multiplier inverseSquareRoot(int32_t x) {
 
 // ---- Functions of 16 bits -----------------------------------------------------------------------
 
-// What is stored of a sum that stays in range.
+// Stores a sum that stays in range.
 inline int16_t narrow(int32_t value) {
     return static_cast<int16_t>(value);
 }

@@ -9,7 +9,7 @@ namespace {
 
 using fixed_point::Multiplier;
 
-// What 16 bits hold of the fraction.
+// The fraction, rounded to 16 bits.
 int16_t shortFraction(Multiplier multiplier) {
     return fixed_point::saturate<int16_t>((int64_t{multiplier.fraction} + (1 << 15)) >> 16);
 }

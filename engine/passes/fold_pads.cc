@@ -16,7 +16,7 @@
 namespace halyard::engine {
 namespace {
 
-// What a Pad of an [N, H, W, C] tensor adds along H and W.
+// The padding that a Pad of an [N, H, W, C] tensor adds along H and W.
 struct SpatialPad {
     Padding height;
     Padding width;

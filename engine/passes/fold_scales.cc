@@ -36,7 +36,7 @@ std::optional<Producer> producerOf(NodeDescriptor& descriptor) {
     return std::nullopt;
 }
 
-// What becomes of a result r of channel c: factor[c] * r + offset[c].
+// A result r of channel c becomes factor[c] * r + offset[c].
 struct Affine {
     std::vector<float> factor;  // empty: 1
     std::vector<float> offset;  // empty: 0

@@ -17,7 +17,7 @@
 namespace halyard::engine {
 namespace {
 
-// What has been found of a normalisation.
+// The parts of a normalisation that have been found.
 struct LayerNorm {
     LayerNormalize descriptor;
     TensorId x = kNoTensor;
@@ -175,7 +175,7 @@ class Finder {
         return findWeights(mGraph.node(use->node).outputs[0]);
     }
 
-    // What is multiplied by the inverse of the deviation: x - mean, or gamma first.
+    // Finds the factor of the inverse deviation: x - mean, or gamma first.
     bool findProducts(TensorId inverse) {
         const std::optional<Use> use = mUses.onlyUse(inverse);
         if (!use.has_value() || !isBinary(use->node, Binary::Function::MUL)) {
@@ -195,7 +195,7 @@ class Finder {
         return findScaled(product);
     }
 
-    // What is multiplied by gamma / deviation: x - mean, or x and the mean each for itself.
+    // Finds the factor of gamma / deviation: x - mean, or x and the mean each for itself.
     bool findScaled(TensorId factor) {
         if (const std::optional<Use> use = mUses.onlyUse(factor)) {
             if (!isBinary(use->node, Binary::Function::MUL) ||

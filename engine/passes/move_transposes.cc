@@ -154,8 +154,8 @@ class MoveTransposes : public Rule {
         return known->second;
     }
 
-    // What becomes of a node that reads held tensors: the same over their originals. Its outputs
-    // are held in turn.
+    // A node that reads held tensors becomes the same over their originals. Its outputs are held in
+    // turn.
     Result<bool> moveBehind(const Node& old) {
         const auto first =
                 std::ranges::find_if(old.inputs, [&](TensorId id) { return held(id) != nullptr; });

@@ -46,11 +46,10 @@ constexpr std::array kPasses = {
         Pass{.name = "remove-dead-nodes", .run = removeDeadNodes},
 };
 
-// What one round leaves for the next gets less with each; a graph could be made that needs as many
-// as it has nodes.
+// Each round leaves less for the next; a graph could be made that needs as many as it has nodes.
 constexpr size_t kMostRounds = 4;
 
-// What is folded into constants may take this many times the graph's own, and so many bytes.
+// Constants that are made by folding may take this many times the graph's own, and so many bytes.
 constexpr size_t kGrowth = 4;
 constexpr size_t kFreeGrowth = size_t{1} << 20;
 
@@ -75,7 +74,7 @@ void addConstants(const Graph& graph, ConstantExtents& extents) {
 size_t allowanceOf(const Graph& graph) {
     ConstantExtents extents;
     addConstants(graph, extents);
-    // What several share counts once, also where they only overlap.
+    // Bytes that several share count once, also where they only overlap.
     size_t bytes = 0;
     const uint8_t* counted = nullptr;
     for (const auto& [begin, size] : extents) {

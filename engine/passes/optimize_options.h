@@ -14,7 +14,7 @@ namespace halyard::engine {
 using PassObserver =
         std::function<void(std::string_view pass, const Graph& before, const Graph& after)>;
 
-// What FLOAT32 is computed as.
+// The precision that FLOAT32 is computed in.
 enum class FloatPrecision : uint8_t {
     FLOAT32,
     FLOAT16,   // tensors inside the graph are FLOAT16, arithmetic is the backends'

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What passes are made of: a rule that says of each node of a graph, and of the graphs inside, what
-// becomes of it.
+// Passes: each applies a rule to every node of a graph, and of the graphs inside.
 
 #pragma once
 
@@ -25,7 +24,7 @@
 
 namespace halyard::engine {
 
-// What a pass may use. Outlives it.
+// Resources that a pass may use. Outlives it.
 struct PassContext {
     const OptimizeOptions& options;
     std::shared_ptr<Budget> memory;  // null: not limited

@@ -104,7 +104,7 @@ class SimplifyReshapes : public Rule {
         return true;
     }
 
-    // What the tensor is a reshape of, itself if of nothing.
+    // The tensor that this one is a reshape of, itself if of none.
     TensorId rootOf(TensorId id) const { return mRoots[id] == kNoTensor ? id : mRoots[id]; }
 
     Result<bool> simplifyReshape(NodeId id) {

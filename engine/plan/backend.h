@@ -70,7 +70,7 @@ struct Partition {
     std::vector<TensorId> outputs;  // read after the partition, or graph outputs
 };
 
-// What users may ask of all backends.
+// Options that users may set for all backends.
 struct CompileOptions {
     bool fastMath = false;  // results may leave NNAPI's tolerance where that is faster
 };
@@ -88,7 +88,7 @@ struct CompileArguments {
     Blobs blobs = {};  // of the backend, which the program keeps
 };
 
-// What a partition may draw on once the store is filled.
+// Resources that a partition may draw on once the store is filled.
 struct PartitionResources {
     std::span<const std::byte> constants;  // the program's store; stays as long as the partition
     std::shared_ptr<Budget> memory;        // null: not limited
@@ -103,7 +103,7 @@ struct PartitionResources {
     }
 };
 
-// What a backend keeps for one execution: runs of it come one after the other, with the same state.
+// A backend's state of one execution: runs of it come one after the other, with the same state.
 class PartitionState {
   public:
     virtual ~PartitionState() = default;
@@ -173,7 +173,8 @@ class CompiledPartition {
             const PartitionResources& /*resources*/) const {
         return std::unique_ptr<PartitionState>();
     }
-    // What computes a node, by its index in Partition::nodes, for people; empty: not told.
+    // The name of the kernel that computes a node, by its index in Partition::nodes, for people;
+    // empty: not told.
     virtual std::string_view kernelOf(size_t /*node*/) const { return {}; }
     // And what else could have, with the reason why it does not; empty: not told.
     virtual std::string_view lostFormsOf(size_t /*node*/) const { return {}; }
@@ -184,7 +185,7 @@ class CompiledPartition {
     virtual size_t deviceConstantBytes() const { return 0; }
 };
 
-// What kind of processor computes.
+// The kind of processor that computes.
 enum class DeviceType : uint8_t { CPU, GPU, ACCELERATOR, OTHER };
 
 class Backend {
@@ -193,7 +194,7 @@ class Backend {
     // "CpuRef": the name users give to -c.
     virtual std::string_view name() const = 0;
     virtual DeviceType deviceType() const { return DeviceType::CPU; }
-    // What decides how it compiles a graph: its version, the processor's features, options. A
+    // All that decides how it compiles a graph: its version, the processor's features, options. A
     // program that was saved with another identity is of no use to it.
     virtual std::string identity() const { return std::string(name()); }
     // OK if the backend runs this node of this graph; otherwise UNSUPPORTED with the reason, in a
@@ -213,7 +214,7 @@ class Backend {
     // Kernels that it would have, were it allowed to ask the process for more, and what that is, in
     // a sentence for people; empty: none.
     virtual std::string_view withheld() const { return {}; }
-    // What it can't do without once the process's system calls are filtered.
+    // Needs that remain once the process's system calls are filtered.
     virtual ProcessNeeds needs() const { return {}; }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the caller binds to an execution, checked before anything is read or written.
+// Bindings of a caller's memory to an execution, checked before anything is read or written.
 
 #pragma once
 
@@ -20,7 +20,7 @@ namespace halyard::engine {
 // Where a graph output goes: to memory of fixed size, or to a buffer that is made to fit.
 struct RunOutput {
     std::span<uint8_t> bytes;
-    // What the caller expects; the result must agree wherever it is known.
+    // The shape that the caller expects; the result must agree wherever it is known.
     Shape shape = Shape::unknownRank();
     bool present = true;
     ReusedBuffer* buffer = nullptr;  // not null: instead of `bytes`

@@ -11,7 +11,7 @@
 
 namespace halyard::engine {
 
-// What building a program needs beyond its graph.
+// Options of building a program, beyond its graph.
 struct BuildOptions {
     std::shared_ptr<ThreadPool> threads = nullptr;   // null: one of its own, without workers
     std::shared_ptr<Budget> memory = nullptr;        // null: not limited

@@ -87,8 +87,8 @@ bool ScheduleRun::asksFor(size_t output) const {
            binding.bytes.size() < mSlots[mSchedule.outputs[output]].bytes;
 }
 
-// What the caller has bound to an output of known size or, where that is too small and the run may
-// ask for more, what is given now.
+// The memory of an output of known size: the caller has bound it or, where that is too small and
+// the run may ask for more, gives it now.
 Result<std::span<uint8_t>> ScheduleRun::memoryFor(size_t output) {
     RunOutput& binding = mOutputs[output];
     const BoundSlot& slot = mSlots[mSchedule.outputs[output]];

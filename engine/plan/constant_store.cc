@@ -81,7 +81,7 @@ Result<AlignedBuffer> ConstantStore::fill(const std::shared_ptr<Budget>& memory,
         HALYARD_RETURN_IF_ERROR(checkpoint.check("while constants were packed"));
         HALYARD_RETURN_IF_ERROR(entry.fill(
                 block->bytes().subspan(entry.place.offset, entry.place.bytes), checkpoint));
-        // What lies behind is saved, too: nothing of what the heap held before.
+        // The padding is saved, too, and must hold nothing of the heap's former contents.
         const size_t end = entry.place.offset + entry.place.bytes;
         std::ranges::fill(block->bytes().subspan(end, *checkedAlignUp(end, kTensorAlignment) - end),
                           std::byte{0});

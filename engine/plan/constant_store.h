@@ -36,8 +36,8 @@ struct PackedConstant {
     }
 };
 
-// What has been packed into a store, by the keys of recipes, and what has been asked about the
-// constants, by those of questions.
+// Constants packed into a store, by the keys of recipes, and answers about constants, by those of
+// questions.
 struct PackedContents {
     std::map<std::string, PackedConstant> places;
     std::map<std::string, bool> answers;
@@ -92,7 +92,7 @@ class ConstantStore {
     // The block, reserved from `memory` (null: not limited) before it is allocated, and filled: of
     // what was collected. What a fill says, or RESOURCE_EXHAUSTED.
     Result<AlignedBuffer> fill(const std::shared_ptr<Budget>& memory, const Checkpoint& checkpoint);
-    // What was collected, once it is filled.
+    // The contents that were collected, once the store is filled.
     PackedContents takeContents() { return std::move(mContents); }
 
   private:

@@ -19,7 +19,7 @@ namespace {
 // Between two looks at the checkpoint while specialising.
 constexpr size_t kStepsPerCheck = 256;
 
-// What a partition is compiled to.
+// A compiled partition.
 struct Steps {
     PartitionLayout layout;
     std::vector<std::unique_ptr<const StepKernel>> kernels;  // per step
@@ -63,7 +63,7 @@ class NodeByNodePartition : public SpecializedPartition {
     Status planMemory();
     bool isOpen(const LocalStep& step) const;
     bool isPresent(LocalId local) const { return local != kNoLocal && mPresent[local]; }
-    // What a checker of shapes may know of a tensor before the run.
+    // A tensor as far as a checker of shapes may know it before the run.
     KnownInput known(LocalId local) const {
         return !isPresent(local)
                        ? KnownInput()

@@ -79,7 +79,8 @@ std::vector<NodeRun> takeTurns(const Dependencies& dependencies,
     return runs;
 }
 
-// What crosses the boundaries of the partitions: inputs by first use, outputs as they are written.
+// Finds the tensors that cross the boundaries of partitions: inputs by first use, outputs as they
+// are written.
 void findBoundaries(const Graph& graph, const Dependencies& dependencies,
                     std::vector<AssignedPartition>& partitions) {
     const size_t tensorCount = graph.tensors().size();

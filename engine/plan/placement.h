@@ -46,7 +46,7 @@ struct NodePlacement {
     std::vector<Refusal> refusals;  // in order of preference
 };
 
-// What users may ask of an assignment.
+// Rules that users may set for an assignment.
 struct PlacementRules {
     // Nodes go to these alone; empty: to any. What none of them takes is not placed.
     std::set<BackendIndex> only = {};
@@ -60,7 +60,7 @@ struct PlacementRules {
     size_t minNodesPerPartition = 0;
 };
 
-// What one graph's nodes were assigned to, and in turn those of the graphs inside.
+// The backends of one graph's nodes, and in turn of those of the graphs inside.
 struct Assignment {
     std::vector<BackendIndex> backendOf;  // per node
     std::vector<size_t> placementOf;      // per node: its index in AnalyzedGraph::placement

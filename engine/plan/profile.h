@@ -43,7 +43,7 @@ class Profile : public TraceSink {
     explicit Profile(std::shared_ptr<const Program> program);
 
     void record(const Trace& trace) override;
-    // What was recorded since the last end is one run.
+    // Ends a run: all that was recorded since the last end.
     void endRun();
     // Of the nodes that ran, in the order in which they first did.
     std::vector<NodeProfile> nodes() const;
@@ -55,7 +55,7 @@ class Profile : public TraceSink {
         DataType type = DataType::FLOAT32;
         uint64_t multiplyAdds = 0;
     };
-    // What each run took.
+    // The times of each run.
     struct Times {
         std::chrono::nanoseconds inThisRun{0};
         std::vector<std::chrono::nanoseconds> runs;

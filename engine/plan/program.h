@@ -53,7 +53,7 @@ struct InputBinding {
 
 struct OutputBinding {
     std::span<uint8_t> bytes;  // may be longer than the result
-    // What the caller expects; the result must agree wherever it is known.
+    // The shape that the caller expects; the result must agree wherever it is known.
     Shape shape = Shape::unknownRank();
     bool present = true;      // false: the caller does not want this output
     DeviceBytes device = {};  // in place of `bytes`
@@ -141,7 +141,7 @@ enum class SavedBytes : uint8_t {
     AUTHENTIC,  // made by save() alone, for this driver, and they change no more
 };
 
-// What backends keep with a program is executed, or says what a device can do (blobs.h).
+// Blobs that backends keep with a program are executed, or say what a device can do (blobs.h).
 enum class SavedBlobs : uint8_t {
     NONE,  // where they could be changed unnoticed: backends make them again
     ALL,
@@ -171,12 +171,11 @@ class Program : public std::enable_shared_from_this<Program> {
                                                         std::shared_ptr<Budget> memory = nullptr);
     // A program that save() has written, with the same backends, those that its nodes were assigned
     // to, and the settings that it was built with: kernels are chosen again, but nothing is packed.
-    // What was packed, and every other constant, is used where it lies in the file; blobs are,
-    // where the bytes are AUTHENTIC, and else it is as if there were none. All of the file is
-    // reserved from the memory. INVALID_ARGUMENT where it is no program, whole and as it was
-    // written; UNSUPPORTED where it is one, but of another version, or of backends that compile
-    // otherwise, such as on another processor: then the program has to be built anew. Otherwise
-    // fails as build() does.
+    // Packed and other constants are used where they lie in the file; blobs are, where the bytes
+    // are AUTHENTIC, and else it is as if there were none. All of the file is reserved from the
+    // memory. INVALID_ARGUMENT where it is no program, whole and as it was written; UNSUPPORTED
+    // where it is one, but of another version, or of backends that compile otherwise, such as on
+    // another processor: then the program has to be built anew. Otherwise fails as build() does.
     static Result<std::shared_ptr<const Program>> load(const SectionFile& file, SavedBytes trust,
                                                        const BackendList& backends,
                                                        const BuildOptions& options);
@@ -199,8 +198,8 @@ class Program : public std::enable_shared_from_this<Program> {
     // Of the tensors that one partition writes and another reads, once for each that reads them; If
     // and While read what their graphs do. Without those whose size only a run tells.
     uint64_t bytesBetweenPartitions() const;
-    // What is brought from one memory to another, in the order of the steps. A run makes each copy
-    // once, or as often as a While asks for it; copies for unwanted outputs are left out.
+    // Copies from one memory to another, in the order of the steps. A run makes each copy once, or
+    // as often as a While asks for it; copies for unwanted outputs are left out.
     struct Copy {
         std::string tensor;  // its name, or "graph input 0", "output 0 of <label>"
         std::string from;    // "host", or a device's name
@@ -215,7 +214,8 @@ class Program : public std::enable_shared_from_this<Program> {
     size_t constantBytes() const;
     // Constants that were packed to make this program: none where it was loaded.
     size_t constantsFilled() const;
-    // What an execution needs for the outermost graph, or 0 when the shapes of a request decide.
+    // Bytes that an execution needs for the outermost graph, or 0 when the shapes of a request
+    // decide.
     size_t arenaBytes() const;
     // The same on devices.
     size_t deviceArenaBytes() const;

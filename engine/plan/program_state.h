@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a Program holds; shared with Execution.
+// The contents of a Program; shared with Execution.
 
 #pragma once
 
@@ -44,7 +44,7 @@ struct ProgramState {
     Store constants;
     std::vector<NodePlacement> placement;
     size_t partitionCount = 0;
-    // What a saved program needs beyond the graph and the store.
+    // The parts of a saved program beyond the graph and the store.
     Assignment assignment;
     std::vector<BackendIdentity> backends;  // as the assignment counts them
     CompileOptions options;

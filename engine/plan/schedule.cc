@@ -60,7 +60,7 @@ class SlotTable {
 
 // As much of a constant's begin and end tells most from each other.
 constexpr size_t kEnd = 256;
-// What is compared at once.
+// Bytes that are compared at once.
 constexpr size_t kComparedBytes = size_t{1} << 20;
 
 Result<bool> areEqual(std::span<const uint8_t> a, std::span<const uint8_t> b,

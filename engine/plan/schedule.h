@@ -118,7 +118,7 @@ struct Schedule {
     size_t computedBy(SlotId slot) const;
 };
 
-// What compiling needs beyond the graph.
+// Arguments of compiling, beyond the graph.
 struct ScheduleArguments {
     const BackendList& backends;
     ConstantStore& constants;

@@ -290,7 +290,7 @@ Status ScheduleRun::runPartition(size_t index) {
     mOutputViews.clear();
     PartitionAllocator allocator(*this, step);
     for (size_t i = 0; i < step.outputs.size(); ++i) {
-        // What the graph knows of a shape does not count where the backend has yet to find it.
+        // The graph's own shape does not count where the backend has yet to find it.
         const TensorType& type = shaped->outputTypes()[i];
         const bool known = type.shape.isFullyKnown();
         TensorView& view = mOutputViews.emplace_back();

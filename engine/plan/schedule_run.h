@@ -24,7 +24,7 @@
 
 namespace halyard::engine {
 
-// What the runs of all graphs of one execution share. The spans and pointers outlive the run.
+// State that the runs of all graphs of one execution share. The spans and pointers outlive the run.
 struct RunContext {
     std::shared_ptr<Budget> memory;        // null: not limited
     std::shared_ptr<Budget> deviceMemory;  // the same
@@ -85,7 +85,7 @@ class ScheduleRun {
         bool placed() const { return data != nullptr || device.buffer != nullptr; }
     };
 
-    // What a step keeps from run to run.
+    // A step's state from run to run.
     struct StepState {
         std::unique_ptr<PartitionState> partition;  // null where the backend keeps nothing
         std::unique_ptr<ScheduleRun> first;         // then, condition
@@ -109,7 +109,7 @@ class ScheduleRun {
     Status runStep(size_t index);
     Status runPartition(size_t index);
     Status runCopy(const Step& step, const CopyStep& copy);
-    // What steps have begun to copy from devices is there.
+    // Waits for the copies from devices that steps have begun.
     Status finishReads();
     Status runIf(const Step& step, StepState& state);
     Status runWhile(const Step& step, const WhileStep& loop, StepState& state);

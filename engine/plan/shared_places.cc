@@ -137,8 +137,8 @@ class PlaceFinder {
         put(x, output, 0);
     }
 
-    // What a tensor lies in, by what is known so far. Chains may be as long as a client likes, and
-    // are shortened on the way.
+    // The tensor whose place this one shares, as known so far. Chains may be as long as a client
+    // likes, and are shortened on the way.
     LocalId rootOf(LocalId local) {
         while (mRoots[local] != local) {
             mRoots[local] = mRoots[mRoots[local]];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a partition that runs step by step consists of: kernels, which are chosen for a node, or
-// several that are computed together, when it is compiled and made for its shapes when they are
-// known.
+// Kernels of a partition that runs step by step: they are chosen for a node, or for several that
+// are fused, when it is compiled, and specialised when its shapes are known.
 
 #pragma once
 
@@ -19,7 +18,7 @@
 
 namespace halyard::engine {
 
-// What a kernel is compiled from. Ends with the call; the graph outlives the kernel.
+// Arguments that a kernel is compiled from. Ends with the call; the graph outlives the kernel.
 struct KernelArguments {
     const Graph& graph;
     const Node& node;
@@ -56,7 +55,7 @@ class ShapedKernel {
     virtual Status run(KernelCall& call) const = 0;
 };
 
-// What is left to do where no output has elements: nothing.
+// The kernel where no output has elements: it does nothing.
 class EmptyKernel final : public ShapedKernel {
   public:
     Status run(KernelCall& /*call*/) const override { return {}; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run tells of itself while it runs: each partition, node and copy with its beginning, its
-// time and the track that it ran on. A profile, a file of traces and a system's own tracing are
-// sinks of the same points.
+// Trace points of a run: each partition, node and copy with its beginning, its time and the track
+// that it ran on. A profile, a file of traces and a system's own tracing are sinks of the same
+// points.
 
 #pragma once
 

@@ -20,7 +20,7 @@ namespace halyard::engine {
 // until then.
 class TraceFile : public TraceSink {
   public:
-    // What a slice is called; null: by the name of the work.
+    // A slice's name; null: the name of the work.
     using NameOf = std::string (*)(const Trace&);
     explicit TraceFile(NameOf nameOf = nullptr) : mNameOf(nameOf) {}
 

@@ -109,7 +109,8 @@ Result<WorkspacePlan> planWorkspace(const PartitionLayout& layout,
     if (!hasJoins) {
         return joined;
     }
-    // What others are joined to takes its memory early, which may cost more than a copy of them.
+    // A tensor that others are joined to takes its memory early, which may cost more than a copy of
+    // them.
     Result<WorkspacePlan> apart = planWith(sharePlaces(layout, types, isOpen, replaceable, false),
                                            layout, types, kernelBytes, threads);
     return joined.ok() && (!apart.ok() || joined->bytes <= apart->bytes) ? std::move(joined)

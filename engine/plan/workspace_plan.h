@@ -3,9 +3,9 @@
 // Where the tensors between the steps of a partition lie in its workspace, and the kernels' own
 // memory.
 //
-// What each of several threads has for itself lies at the same place for all kernels, where nothing
-// else does: a core writes there what it has in its cache. Elsewhere, each line of it would have
-// to come from the cache of the core that had it for another thread or for a tensor.
+// Each thread's own workspace lies at the same place for all kernels, where nothing else does: a
+// core writes there what it has in its cache. Elsewhere, each line of it would have to come from
+// the cache of the core that had it for another thread or for a tensor.
 
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace halyard::engine {
 
-// What the kernel of a step needs while it runs.
+// Workspace that the kernel of a step needs while it runs.
 struct KernelBytes {
     size_t workspace = 0;  // for all of its threads together
     size_t ofThread = 0;   // and for each

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What nodes that only move elements share. Input 0 of the node is moved into output 0.
+// Code that nodes which only move elements share. Input 0 of the node is moved into output 0.
 
 #pragma once
 

@@ -19,7 +19,7 @@
 namespace halyard::engine::ref {
 namespace {
 
-// What the score of a box is multiplied with when one of a higher score overlaps it so much.
+// The factor of a box's score when one of a higher score overlaps it so much.
 float weightOf(const BoxWithNmsLimit& node, float overlap) {
     switch (node.kernel) {
         case BoxWithNmsLimit::Kernel::HARD:

@@ -173,7 +173,7 @@ class Postprocessing {
 
 }  // namespace
 
-// What a batch has no detections for is filled with zeros.
+// Places of a batch without a detection are filled with zeros.
 Status run(const DetectionPostprocess& node, KernelCall& call) {
     Postprocessing postprocessing(node, call);
     HALYARD_RETURN_IF_ERROR(postprocessing.prepare());

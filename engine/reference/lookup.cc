@@ -58,7 +58,7 @@ Status run(const LshProjection& node, KernelCall& call) {
     const auto* const x = call.input(1).as<std::byte>();
     const bool weighted = call.input(2).present();
     HALYARD_ASSIGN_OR_RETURN(const size_t bytes, bytesPerRow(*call.input(1).type, rows));
-    // What is hashed: the four bytes of an element of the hash, then a row.
+    // The hash's input: the four bytes of an element of the hash, then a row.
     HALYARD_ASSIGN_OR_RETURN(const std::span<std::byte> key,
                              call.scratch<std::byte>(sizeof(uint32_t) + bytes));
     const RealReader seeds(call.input(0));

@@ -71,7 +71,7 @@ class WindowMean {
     int64_t mCount = 0;
 };
 
-// What a window of real numbers comes to.
+// The result of a window of real numbers.
 class RealPool {
   public:
     explicit RealPool(Pool2d::Function function) : mFunction(function) {}

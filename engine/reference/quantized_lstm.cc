@@ -97,7 +97,7 @@ class Step {
     Status run();
 
   private:
-    // What goes into the gate's function, [b, n]. `cell` is what the peephole sees.
+    // The argument of the gate's function, [b, n]. `cell` is the state that the peephole sees.
     Status sumUp(const Gate& gate, const int16_t* cell, std::span<int16_t> result);
     Status normalize(const Gate& gate, std::span<int16_t> result);
     Status normalizeRow(const Gate& gate, std::span<int16_t> row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is drawn at random.
+// Random sampling: RandomMultinomial.
 
 #include <sys/random.h>
 

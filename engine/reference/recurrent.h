@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the recurrent kernels share: they compute in float32 whatever type stores the elements, and
-// keep their states so from one step of a sequence to the next.
+// Code that the recurrent kernels share: they compute in float32 whatever type stores the elements,
+// and keep their states so from one step of a sequence to the next.
 
 #pragma once
 

@@ -151,7 +151,7 @@ T zeroOf(const TensorType& type) {
     }
 }
 
-// What NNAPI's own implementation asks of the regions that it takes maxima of.
+// Checks a region as NNAPI's own implementation does for those that it takes maxima of.
 Status checkInside(const Region& region, int64_t index, const Shape& x) {
     const bool inside = region.x1 >= 0.0F && region.y1 >= 0.0F &&
                         region.x2 <= static_cast<float>(x[2]) &&

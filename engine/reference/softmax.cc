@@ -16,7 +16,7 @@
 namespace halyard::engine::ref {
 namespace {
 
-// What a row of floats comes to: exp(beta * (x - largest)), summed. Subtracting the largest element
+// A row of floats as exp(beta * (x - largest)), and their sum. Subtracting the largest element
 // keeps every exponential in [0, 1]. A NaN, or a positive infinity (infinity minus itself), makes
 // the sum NaN, and so the whole row.
 struct Powers {

@@ -177,8 +177,9 @@ inline Result<const float*> floatsOf(KernelCall& call, size_t input) {
     return view.as<float>();
 }
 
-// What body(arithmetic) returns, with the arithmetic for the node's types. Each weight belongs to
-// one channel of the output, its last dimension, and is read for all the others' elements.
+// Calls body(arithmetic) with the arithmetic for the node's types, and returns its status. Each
+// weight belongs to one channel of the output, its last dimension, and is read for all the others'
+// elements.
 template <typename Body>
 Status withWeightedSum(KernelCall& call, Activation activation, Body body) {
     const DataType xType = call.input(0).type->type;

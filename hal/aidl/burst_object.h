@@ -44,7 +44,7 @@ class BurstObject : public AidlObject {
                    std::span<const int64_t> tokens, const Result<driver::ExecuteOptions>& options);
     Result<driver::Request> decodeRequest(const nn::Request& wire, std::span<const int64_t> tokens,
                                           Held& held);
-    // What is known by the number, or what is sent with it now.
+    // The memory that is kept under the token, or the one that is sent with it now.
     Result<std::shared_ptr<const KeptMemory>> memoryOf(int64_t token, const nn::Memory& wire);
 
     const std::shared_ptr<const driver::PreparedModel> mModel;

@@ -24,7 +24,7 @@
 
 namespace halyard::hal::aidl {
 
-// What begins with whether it is there.
+// Types whose encoding begins with whether the value is there.
 template <typename T>
 concept Optionable = std::is_same_v<T, BorrowedDescriptor> || requires {
     T::kIsParcelable;

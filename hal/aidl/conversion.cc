@@ -124,7 +124,7 @@ void countConsumers(driver::Subgraph& subgraph) {
     }
 }
 
-// What decodeEach() and encodeEach() are for.
+// The elements that decodeEach() and encodeEach() convert.
 Result<driver::Operand> decode(const nn::Operand& wire);
 Result<driver::Operation> decode(const nn::Operation& wire);
 Result<driver::Subgraph> decode(const nn::Subgraph& wire);

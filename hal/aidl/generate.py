@@ -39,7 +39,7 @@ BUILTINS = {
     "marked interface": ("MarkedObject", ""),
     "descriptor": ("BorrowedDescriptor", ""),
 }
-# What every versioned interface has.
+# Methods of every versioned interface.
 META_METHODS = [
     {"name": "getInterfaceVersion", "code": 0xFFFFFF, "results": [["return", "int"]]},
     {"name": "getInterfaceHash", "code": 0xFFFFFE, "results": [["return", "String"]]},
@@ -326,7 +326,7 @@ def main() -> None:
     interfaces = parse(json.loads(source.read_text()))
     for path, lines in ((header, render_header(interfaces)), (codec, render_source(interfaces))):
         text = "\n".join(lines) + "\n"
-        # What has not changed keeps its time, so that another Python compiles nothing anew.
+        # A file that has not changed keeps its time, so that another Python compiles nothing anew.
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
 

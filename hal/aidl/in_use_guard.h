@@ -10,7 +10,7 @@
 
 namespace halyard::hal::aidl {
 
-// What is being computed, for as long as it lives.
+// Marks an execution as in use for as long as the guard lives.
 class InUseGuard {
   public:
     explicit InUseGuard(std::atomic<bool>& taken) : mTaken(taken), mHas(!taken.exchange(true)) {}

@@ -127,7 +127,7 @@ class AidlReader {
     Result<std::optional<Exception>> readReplyHead();
 
   private:
-    // What values with all of their fields take, and more.
+    // At least as much memory as values with all of their fields take.
     static constexpr size_t kRoomPerByte = 4;
     static constexpr size_t kRoomAnyway = 64 * 1024;
 

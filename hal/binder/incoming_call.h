@@ -27,8 +27,8 @@ class IncomingCall {
     bool oneway() const { return mOneway; }
     const Caller& caller() const { return mCaller; }
 
-    // What it gives out lives until endArguments(): what is kept is copied, and descriptors are
-    // duplicated or, where the reader allows it, taken.
+    // Data that the reader gives out live until endArguments(): to keep them, copy them, and
+    // duplicate descriptors or, where the reader allows it, take them.
     ParcelReader& arguments() { return mArguments.reader(); }
     // Closes the descriptors that were not taken and gives back the receive buffer, and with it all
     // that this thread owes the kernel, before it returns. Only that of a oneway call stays until

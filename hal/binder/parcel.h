@@ -92,10 +92,10 @@ class ObjectResolver {
 // reference reader does, and fails with INVALID_ARGUMENT; after a failure, reading on is harmless.
 // Bytes of buffers are in the receiver's read-only mapping: the sender can't change them any more.
 //
-// What may be trusted: the kernel has checked and rewritten the objects that `offsets` lists, and
-// nothing else. An object in `data` that is not listed, and a pointer that no listed child covers,
-// are the sender's words. So objects are read strictly in the order of `offsets`, plain data never
-// reaches into one, and what is not listed counts only if it is null.
+// Trust: the kernel has checked and rewritten the objects that `offsets` lists, and nothing else.
+// An object in `data` that is not listed, and a pointer that no listed child covers, are the
+// sender's words. So objects are read strictly in the order of `offsets`, plain data never reaches
+// into one, and what is not listed counts only if it is null.
 class ParcelReader {
   public:
     // `data` and everything it refers to outlive the reader. A null resolver refuses all binder

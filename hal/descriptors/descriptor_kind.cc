@@ -61,8 +61,8 @@ uint64_t mountNumberOf(const struct statx& /*status*/) {
 }
 #endif
 
-// What stat tells of a file without asking its file system, which a FUSE file system would have to
-// answer. Not in every libc.
+// A file's status without a question to its file system, which a FUSE server would have to answer.
+// Not in every libc.
 std::optional<struct statx> statusOf(int fd) {
     struct statx status = {};
     if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
@@ -77,8 +77,8 @@ bool isHugePageFile(int fd) {
     return fstatfs(fd, &info) == 0 && info.f_type == HUGETLBFS_MAGIC;
 }
 
-// What a sync_file says of itself: 1: it has happened; 0: not yet; negative: it failed. Nothing of
-// any other object of the kernel's own, none of which waits before it refuses the question.
+// A sync_file's status: 1: signalled; 0: not yet; negative: it failed. Nothing of any other object
+// of the kernel's own, none of which waits before it refuses the question.
 std::optional<int32_t> fenceStatus(int fd) {
     sync_file_info info = {};
     return ioctl(fd, SYNC_IOC_FILE_INFO, &info) == 0 ? std::optional(info.status) : std::nullopt;

@@ -62,12 +62,12 @@ class EmptyWakes {
     int mInARow = 0;
 };
 
-// What a slot takes of it, beside what is mapped: two blocks of a map and of a memory, and what the
-// allocator adds. A client has 2^32 of them to fill.
+// Bytes of a slot, beside its mapping: two blocks of a map and of a memory, and the allocator's
+// overhead. A client has 2^32 of them to fill.
 constexpr size_t kSlotBytes = 1024;
 
-// What a burst takes of the service's memory for as long as it lasts: the requests that are read
-// and what becomes of them, and the results that are to be written.
+// Bytes of the service's memory that a burst takes for as long as it lasts: requests as read and as
+// decoded, and results to be written.
 size_t footprintOf(const MessageQueue& requests, const MessageQueue& results, size_t outputs) {
     constexpr size_t kOverhead = 4096;
     return kOverhead + requests.capacity() * (1 + kRequestBytesPerPacketByte) + results.capacity() +

@@ -50,7 +50,7 @@ Result<std::vector<std::string>> readStrings(ParcelReader& reader);
 // A vec of interfaces.
 Result<std::vector<ObjectRef>> readObjects(ParcelReader& reader);
 
-// What a struct that readValue() has checked refers to. Descriptors are borrowed.
+// The objects that a struct refers to, once readValue() has checked it. Descriptors are borrowed.
 ReceivedHandle nativeHandle(const HidlHandle& handle);
 
 // ---- Writing -----------------------------------------------------------------------------------

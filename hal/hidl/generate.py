@@ -26,7 +26,7 @@ IBASE = "android.hidl.base@1.0::IBase"
 
 @dataclass(frozen=True)
 class Shape:
-    """What C++ and the layout tables need to know of a type."""
+    """A type, as far as C++ and the layout tables need it."""
 
     cpp: str
     kind: str  # of TypeLayout::Kind
@@ -175,7 +175,7 @@ class Types:
         self.all = interfaces
 
     def element(self, name: str) -> str:
-        """What a vec, fmq or array is made of; empty for other types."""
+        """The element type of a vec, fmq or array; empty for other types."""
         if match := re.fullmatch(r"(?:vec|fmq_sync)<(.*)>|(.*)\[\d+\]", name):
             return match[1] or match[2]
         return ""
@@ -495,7 +495,7 @@ def main() -> None:
     types = Types(parse(json.loads(source.read_text())))
     for path, lines in ((header, render_types(types)), (tables, render_layouts(types))):
         text = "\n".join(lines) + "\n"
-        # What has not changed keeps its time, so that another Python compiles nothing anew.
+        # A file that has not changed keeps its time, so that another Python compiles nothing anew.
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a shared library does to be a backend: it exports halyard_backend_open(). Plain C; nothing
- * else of the engine is needed to write one (docs/backends.md, samples/backend).
+ * A shared library is a backend if it exports halyard_backend_open(). Plain C; nothing else of the
+ * engine is needed to write one (docs/backends.md, samples/backend).
  *
  * The library is asked about graphs of one node each, compiles partitions of the nodes it said it
  * supports, finishes them, makes each ready for one set of input shapes, makes a state for each
@@ -39,7 +39,7 @@ typedef struct halyard_tensor {
     int64_t strides[HALYARD_MAX_RANK]; /* in bytes */
 } halyard_tensor;
 
-/* What the library may ask of the engine while finish() or make_state() lasts. */
+/* Services of the engine that the library may call while finish() or make_state() lasts. */
 typedef struct halyard_resources {
     /* Not 0: return HALYARD_STOPPED. To be called every few milliseconds. */
     int32_t (*should_stop)(void* context);
@@ -68,7 +68,7 @@ typedef struct halyard_run {
 typedef struct halyard_backend {
     uint32_t abi_version; /* HALYARD_BACKEND_ABI_VERSION */
     uint32_t struct_size; /* sizeof(halyard_backend) */
-    /* What users call it: up to 32 letters, digits, '-' and '_', a letter first. */
+    /* The backend's name for users: up to 32 letters, digits, '-' and '_', a letter first. */
     const char* name;
     void* self; /* given to the functions below */
 

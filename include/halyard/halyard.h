@@ -97,7 +97,7 @@ typedef struct halyard_executor {
 /* As many threads as the calling thread may use cores. */
 #define HALYARD_ALL_CORES UINT32_MAX
 
-/* What the library does to the process only where it is permitted. */
+/* Actions on the process that the library takes only where they are permitted. */
 enum {
     /* Asks Linux to permit AMX's tiles to the whole process, for good: threads whose alternate
      * signal stack is small are refused such stacks afterwards. Without it CpuAcc goes without
@@ -281,10 +281,11 @@ HALYARD_API halyard_status halyard_compile(const halyard_runtime* runtime,
                                            halyard_program** program, halyard_message* message);
 HALYARD_API void halyard_program_release(halyard_program* program);
 
-/* What loads in less time than compiling takes: the graph, where nodes were placed, packed
- * constants. For the same version of the library, backends and processor; halyard_program_load()
- * gives UNSUPPORTED elsewhere. The first form writes `*size` bytes to `data`, which has room for
- * `capacity`: OUTPUT_TOO_SMALL where that is less, with nothing written but `*size`. */
+/* Saves the compiled program, which loads in less time than compiling takes: the graph, the
+ * placement of nodes, packed constants. For the same version of the library, backends and
+ * processor; halyard_program_load() gives UNSUPPORTED elsewhere. The first form writes `*size`
+ * bytes to `data`, which has room for `capacity`: OUTPUT_TOO_SMALL where that is less, with nothing
+ * written but `*size`. */
 HALYARD_API halyard_status halyard_program_save(const halyard_program* program, void* data,
                                                 size_t capacity, size_t* size,
                                                 halyard_message* message);
@@ -400,7 +401,7 @@ typedef struct halyard_output {
     size_t capacity;  /* of it; 0 where allocate_output is to give it, and `data` is null then */
     int32_t unwanted; /* not 0: the output is not asked for, and the rest means nothing */
     int32_t reserved;
-    /* What the run found; also with OUTPUT_TOO_SMALL. Rank -1 after other failures. */
+    /* The shape that the run found; also with OUTPUT_TOO_SMALL. Rank -1 after other failures. */
     halyard_shape shape;
     size_t size; /* what the elements take; more than `capacity`: it was too small */
 } halyard_output;
@@ -452,7 +453,7 @@ HALYARD_API halyard_status halyard_execution_run(halyard_execution* execution,
 /* Any thread: ends the run that is under way, or else the next, with HALYARD_STOPPED. */
 HALYARD_API void halyard_execution_cancel(halyard_execution* execution);
 
-/* What the last run took. */
+/* Time and memory of the last run. */
 typedef struct halyard_run_report {
     uint32_t struct_size;
     uint32_t reserved;
@@ -465,7 +466,7 @@ HALYARD_API halyard_status halyard_execution_report(const halyard_execution* exe
                                                     halyard_run_report* report,
                                                     halyard_message* message);
 
-/* What one kernel took, in the median of the runs that were profiled. */
+/* One kernel's costs, in the median of the runs that were profiled. */
 typedef struct halyard_node_profile {
     uint32_t struct_size;
     uint32_t node_count; /* that it computes together; `label` is that of the first */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What halyard/halyard.h, for programs that run graphs, and halyard/backend.h, for libraries that
- * are backends, have in common: status codes, messages and shapes. Plain C. */
+ * Status codes, messages and shapes, shared by halyard/halyard.h, for programs that run graphs, and
+ * halyard/backend.h, for libraries that are backends. Plain C. */
 
 #pragma once
 
@@ -15,7 +15,7 @@ extern "C" {
 #define HALYARD_MAX_RANK 16
 #define HALYARD_MESSAGE_SIZE 256
 
-/* What functions return. Backends return those up to HALYARD_FAILED. */
+/* Status codes that functions return. Backends return those up to HALYARD_FAILED. */
 enum {
     HALYARD_OK = 0,
     HALYARD_UNSUPPORTED = 1,        /* valid, but no backend here does it */

@@ -81,7 +81,7 @@ typedef struct operation {
     uint32_t output;
 } operation;
 
-/* What is kept of a graph: the bytes go with the call. */
+/* The partition's own copy of its graph: the bytes go with the call. */
 typedef struct partition {
     graph read;        /* whose texts are not looked at any more */
     float** constants; /* per tensor; null for what is none */

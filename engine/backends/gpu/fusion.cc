@@ -158,7 +158,7 @@ class Follower {
         const Node& node = mGraph.node(mPartition.nodes[position]);
         return onlyMoves(node) && node.inputs[0] == x;
     }
-    // What moves the inputs of the first node, before it.
+    // Takes the nodes that move the inputs of the first node, before it.
     void takeSources(FusedNodes& nodes) const {
         const Node& first = mGraph.node(mPartition.nodes[nodes.front()]);
         for (TensorId x : first.inputs) {

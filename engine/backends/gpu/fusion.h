@@ -14,7 +14,7 @@
 
 namespace halyard::engine::gpu {
 
-// What fusions depend on besides the graph.
+// Conditions of fusions besides the graph.
 struct FusionNeeds {
     const DeviceFacts& facts;
     const MatrixFeatures& matrixFeatures;

@@ -105,7 +105,7 @@ std::vector<std::unique_ptr<gpu::CompilerProcess>> startCompilers(const GpuSetti
 
 Result<std::unique_ptr<const Backend>> makeGpuAcc(const GpuSettings& settings) {
     std::vector<std::unique_ptr<gpu::CompilerProcess>> compilers;
-    // What a vendor's library has started in this process would not be there in a fork of it.
+    // Threads that a vendor's library has started in this process would be missing in a fork of it.
     if (settings.compilesApart && Library::canOpenAny() &&
         !gpu::OpenCl::isLoaded(settings.choice.paths())) {
         compilers = startCompilers(settings);

@@ -18,7 +18,7 @@ struct GpuSettings {
     bool compilesApart = true;
     // Of those; 0: as many as the processors are good for.
     unsigned compilers = 0;
-    // What compiling one may take there.
+    // Time limit for compiling one program there.
     std::chrono::milliseconds longestBuild = std::chrono::minutes(1);
     gpu::TuningSettings tuning = {};
     // Where runs are traced, the device tells what each node took there.

@@ -135,7 +135,7 @@ Status SpecializedGpuPartition::planEach(const StepPlan::Environment& environmen
         StepPlan plan(environment, step);
         HALYARD_RETURN_IF_ERROR(planStep(plan).withContext(plan.node(plan.leader()).label));
         if (environment.chooser != nullptr) {
-            // What is measured next has the device to itself.
+            // The measurements that follow have the device to themselves.
             HALYARD_RETURN_IF_ERROR(plan.buildPrograms());
         }
     }

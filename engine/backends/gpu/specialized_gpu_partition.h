@@ -39,7 +39,7 @@ struct StepTrace {
     std::vector<const Node*> others;
 };
 
-// What the stations of a partition share.
+// State that all stages of a partition share.
 struct PartitionParts {
     explicit PartitionParts(GpuResources all) : resources(std::move(all)) {}
 

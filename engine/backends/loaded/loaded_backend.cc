@@ -22,7 +22,7 @@ namespace {
 // A larger workspace is a mistake of the library, and adding to it might overflow.
 constexpr size_t kMostWorkspace = std::numeric_limits<size_t>::max() / 4;
 
-// What the library wrote, as one line; `otherwise` if it wrote nothing.
+// The library's message, as one line; `otherwise` if it wrote none.
 std::string textOf(const halyard_message& message, std::string_view otherwise) {
     std::string text(message.text, strnlen(message.text, sizeof(message.text)));
     std::ranges::replace_if(
@@ -96,7 +96,8 @@ halyard_bytes toAbi(const AlignedBuffer& buffer) {
     return {.data = reinterpret_cast<const uint8_t*>(buffer.data()), .size = buffer.size()};
 }
 
-// What a library may ask for while one of its functions lasts, and what it has asked for.
+// Resources that a library may ask for while one of its functions lasts, and those it has asked
+// for.
 class LentResources {
   public:
     explicit LentResources(const PartitionResources& resources) : mResources(resources) {}
@@ -115,7 +116,7 @@ class LentResources {
                         },
                 .context = this};
     }
-    // What the library's function returned, told as what was meant.
+    // The code that the library's function returned, as the Status that it means.
     Status statusOf(int32_t code, const halyard_message& message) const {
         if (code == HALYARD_STOPPED && expired()) {
             return mResources.checkpoint.check("while a library made things ready");
@@ -161,7 +162,7 @@ struct LoadedPartitionParts {
     std::vector<const Node*> nodes;      // of it
     Graph graph;                         // the partition alone
     void* handle = nullptr;
-    // What the library was handed counts as what it keeps.
+    // The library is charged for all that it was handed, as if it kept that.
     Reservation kept;
     std::vector<Reservation> reserved;  // by finish()
 };
@@ -276,7 +277,7 @@ class LoadedShaped : public SpecializedPartition {
 
     const halyard_backend& backend() const { return mParts->library->backend(); }
 
-    // What the outputs have to be.
+    // The types that the outputs must have.
     Status infer(std::span<const TensorType* const> inputs, const Checkpoint& checkpoint) {
         Graph graph = mParts->graph;
         for (size_t i = 0; i < inputs.size(); ++i) {

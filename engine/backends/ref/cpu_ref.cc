@@ -15,7 +15,7 @@ class CpuRef : public Backend {
   public:
     std::string_view name() const override { return "CpuRef"; }
 
-    // What is legal has been inferred by now, and there is a kernel for all of that.
+    // Shape inference has found the node legal by now, and there is a kernel for every legal node.
     Status supports(const Graph& graph, NodeId id) const override {
         const Node& node = graph.node(id);
         if (ref::findKernel(node).run == nullptr) {

@@ -276,7 +276,7 @@ class ClientDevice final : public driver::IDevice {
         return answer.ok() ? std::move(answer) : answer.status().withContext(Method::kName);
     }
 
-    // What `begun` tells its callback.
+    // The result that `begun` hands to its callback.
     static Result<std::shared_ptr<driver::IPreparedModel>> resultOf(
             const std::function<void(PreparedCallback)>& begun) {
         std::promise<Result<std::shared_ptr<driver::IPreparedModel>>> result;

@@ -30,7 +30,7 @@ class BurstChannel {
     };
 
     virtual ~BurstChannel() = default;
-    // What the service is given when it asks for the memory of that slot.
+    // Sets the memory that the service gets when it asks for that slot.
     virtual void put(int32_t slot, driver::SharedMemory memory) = 0;
     // Forgets the slot, and has the service do so.
     virtual Status free(int32_t slot) = 0;

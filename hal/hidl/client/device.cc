@@ -248,7 +248,7 @@ class ClientDevice : public driver::IDevice {
                                                 " has no " + std::string(method));
     }
 
-    // What `begun` tells its callback.
+    // The result that `begun` hands to its callback.
     static Result<std::shared_ptr<driver::IPreparedModel>> resultOf(
             const std::function<void(PreparedCallback)>& begun) {
         std::promise<Result<std::shared_ptr<driver::IPreparedModel>>> result;

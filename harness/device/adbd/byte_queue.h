@@ -14,7 +14,7 @@ namespace halyard::adbd {
 // How much memory the queues of a connection, or of all connections, take. Not thread-safe.
 class QueueAccount {
   public:
-    // What is charged here is charged to `parent` too, which outlives this.
+    // Charges here are charged to `parent` too, which outlives this.
     explicit QueueAccount(QueueAccount* parent = nullptr) : mParent(parent) {}
     // `onOver` runs with every charge that leaves more than `most`.
     QueueAccount(size_t most, std::function<void()> onOver)

@@ -37,7 +37,7 @@ class ClientSocket {
     void onSocket(uint32_t events);
     void receive();
     void flush();
-    // What to wait for next: room in the socket, bytes from it, the end of our patience.
+    // Chooses the events to wait for: room in the socket, bytes from it, the end of our patience.
     void update();
 
     EventLoop& mLoop;

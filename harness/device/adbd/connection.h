@@ -45,8 +45,8 @@ class Connection : public PacketSink {
     Status receive(std::span<const uint8_t> bytes);
     // False while so much waits for the client that nothing more should be received from it.
     bool wantsMore() const;
-    // What is to be sent, and that some of it was. Packets that had waited for that are handled
-    // later: failure() says if one of them breaks the protocol.
+    // Bytes to be sent, and the count of those that were. Packets that had waited for that are
+    // handled later: failure() says if one of them breaks the protocol.
     std::span<const uint8_t> outgoing() const { return mOutgoing.bytes(); }
     void onSent(size_t count);
 

@@ -19,7 +19,7 @@ namespace halyard::adbd {
 
 namespace {
 
-// What the child has as 0, 1 and 2.
+// The child's descriptors 0, 1 and 2.
 struct ChildEnds {
     FileDescriptor input;
     FileDescriptor output;

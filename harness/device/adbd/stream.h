@@ -15,7 +15,7 @@
 
 namespace halyard::adbd {
 
-// What serves a stream: a shell, file transfer, ... Its destructor ends whatever it started.
+// A stream's service: a shell, file transfer, ... Its destructor ends whatever it started.
 class Service {
   public:
     virtual ~Service() = default;

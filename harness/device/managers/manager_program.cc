@@ -57,7 +57,7 @@ int runManager(const std::string& name, const std::string& device, int argc, cha
     sigaddset(&end, SIGINT);
     pthread_sigmask(SIG_BLOCK, &end, nullptr);
 
-    // What clients do wrong is logged: no more of it than a log takes.
+    // Clients' errors are logged, no more of them than a log takes.
     setLogSink(&hal::logToStderrAndLogd);
     allowManyDescriptors();
     const Status served =

@@ -73,7 +73,7 @@ bool parseNumber(std::string_view text, uint32_t& number) {
     return error == std::errc() && stopped == end && !text.empty();
 }
 
-// What the <interface> elements of `hal` name.
+// An instance that an <interface> element of `hal` names.
 struct NamedInstance {
     std::string_view type;
     std::string_view name;

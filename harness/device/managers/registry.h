@@ -26,7 +26,7 @@
 
 namespace halyard::device {
 
-// What a wire says of a service beside its object, and is told again with it.
+// A wire's facts about a service beside its object, which are given out with it.
 struct ServiceNote {
     int32_t stability = 0;     // the word that stands behind AIDL's objects
     int32_t dumpPriority = 0;  // of AIDL's, in which lists it stands
@@ -47,9 +47,9 @@ struct Instance {
 using Notify = std::function<void(const std::shared_ptr<hal::RemoteObject>& listener,
                                   const Instance& instance, bool preexisting)>;
 
-// What clients may have kept here. Of `processes` and of `shared` a user may have half of what the
-// others leave, so that there is some for one who has none yet, however many processes of others
-// there are.
+// Limits on the entries that clients have kept here. Of `processes` and of `shared` a user may have
+// half of what the others leave, so that there is some for one who has none yet, however many
+// processes of others there are.
 struct RegistryLimits {
     size_t registrations = 256;  // of a process; one for each interface and name
     size_t listeners = 128;      // of a process
@@ -79,8 +79,8 @@ enum class Room : uint8_t { SHARED, RESERVED };
 // whichever user it is, under any interface but HIDL's IBase, which all services have. (Android's
 // managers leave that to SELinux, and replace whatever is there.)
 //
-// What AIDL registers has no interface but its name: that is the fqName of it all, and the other
-// name empty.
+// AIDL's services have no interface but their name: that is the fqName, and the other name is
+// empty.
 class Registry : public std::enable_shared_from_this<Registry> {
   public:
     explicit Registry(Notify notify, const RegistryLimits& limits = {})

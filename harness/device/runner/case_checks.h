@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program can check of a case, beside running it.
+// Checks that a program can make of a case, beside running it.
 
 #pragma once
 

@@ -24,7 +24,7 @@ using Progress = std::function<void(const pb::CaseResult& result)>;
 // Of the driver; empty where the version has no such call.
 std::string versionString(const Target& target);
 
-// What an outcome says beside its status, which often stands before it.
+// An outcome's message without its status, which often stands before it.
 std::string reasonOf(const Outcome& outcome);
 
 // Fills in what does not depend on how the case ends.

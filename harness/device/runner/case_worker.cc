@@ -57,7 +57,7 @@ pb::CaseResult attempt(const RunSetup& setup, Result<BundleReader>& bundle, uint
         return failedToLoad(std::move(result), pb::ERROR_STATUS_INVALID_ARGUMENT,
                             invalidArgument("there are no checks in this program"));
     }
-    // What the case has left to be freed may bring the target down a little later.
+    // Objects that the case has left to be freed may bring the target down a little later.
     if (result.failed_stage() != pb::STAGE_CRASH && !target->device->ping().ok()) {
         result.set_failed_stage(pb::STAGE_CRASH);
         result.set_status(pb::ERROR_STATUS_DEVICE_UNAVAILABLE);

@@ -19,7 +19,8 @@ uint64_t nanoseconds(Clock::duration time) {
             std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
-// What one client's thread writes while the others run: no message, which would allocate each time.
+// The results that one client's thread writes while the others run: no message, which would
+// allocate each time.
 struct Loaded {
     struct Run {
         Clock::time_point begin;

@@ -12,7 +12,7 @@
 
 namespace halyard::runner {
 
-// What the runner was asked for.
+// The runner's arguments.
 struct CommandLine {
     enum class Action : uint8_t {
         RUN,

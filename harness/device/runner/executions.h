@@ -23,7 +23,7 @@ struct ExecuteSettings {
 // Not thread-safe. The model and the request outlive it.
 class Executions {
   public:
-    // What the way needs for all of them, a burst or a reusable execution, is made here.
+    // A burst or a reusable execution, where the mode needs one for all of them, is made here.
     // UNSUPPORTED where the model's version has no such way.
     static Result<Executions> create(driver::IPreparedModel& model, const driver::Request& request,
                                      const ExecuteSettings& settings);

@@ -66,12 +66,12 @@ class IsolatedProcess {
     IsolatedProcess(const IsolatedProcess&) = delete;
     IsolatedProcess& operator=(const IsolatedProcess&) = delete;
 
-    // What the child receives as its next order. A child that is gone is found when it is heard.
+    // Sends the child its next order. A child that is gone is found when it is heard.
     void order(uint64_t value);
     // No more orders.
     void dismiss();
 
-    // What happened in the child, one thing at a time.
+    // An event in the child, one at a time.
     struct Event {
         enum class Kind : uint8_t { READY, PROGRESS, FINAL, ENDED };
         Kind kind = Kind::ENDED;

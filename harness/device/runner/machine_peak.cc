@@ -54,7 +54,7 @@ double timeOnThreads(size_t threads, const std::function<void(size_t)>& work) {
     return nanosecondsSince(start);
 }
 
-// What is done per nanosecond, if one call of `work` on each thread does `amount` altogether.
+// The rate per nanosecond, if one call of `work` on each thread does `amount` altogether.
 double bestRate(size_t threads, double amount, const std::function<void(size_t)>& work) {
     double best = 0;
     for (int i = 0; i < kTries; ++i) {

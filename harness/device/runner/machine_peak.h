@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the machine can do at most: the yardstick for what a model reaches of it.
+// The machine's peak rates: the roofline that a model's rates are compared with.
 
 #pragma once
 

@@ -50,8 +50,8 @@ constexpr int kSums = 12;
 #define HALYARD_FMA512(SUM, X, Y) _mm512_fmadd_ps(X, Y, SUM)
 #define HALYARD_FMA256(SUM, X, Y) _mm256_fmadd_ps(X, Y, SUM)
 #define HALYARD_DOT512(SUM, X, Y) _mm512_dpbusd_epi32(SUM, X, Y)
-// What a multiply-add of bytes takes without an instruction for it. Which values are multiplied
-// does not matter, but that the sum is among them keeps products from being computed once for all.
+// A multiply-add of bytes without an instruction for it. Which values are multiplied does not
+// matter, but that the sum is among them keeps products from being computed once for all.
 #define HALYARD_DOT256(SUM, X, Y) \
     _mm256_add_epi32(SUM, _mm256_madd_epi16(_mm256_maddubs_epi16(SUM, Y), X))
 

@@ -11,7 +11,7 @@ namespace halyard::runner {
 // The most memory the process has had resident so far (VmHWM of /proc); 0 where that can't be read.
 uint64_t peakRssBytes(pid_t pid);
 
-// What it has resident now (VmRSS).
+// Its resident memory now (VmRSS).
 uint64_t rssBytes(pid_t pid);
 
 // Lets this process's peak begin anew, at what is resident now, where the kernel can do that.

@@ -160,7 +160,7 @@ int runProgram(int argc, char** argv, MakeDevice* makeDevice, const CaseChecks* 
         return complain(std::string(line.status().message()) + " (--help lists the options)",
                         USAGE);
     }
-    // What the driver refuses is in the results; its log would repeat it.
+    // The driver's refusals are in the results; its log would repeat them.
     setLogThreshold(line->verbose ? LogLevel::VERBOSE : LogLevel::ERROR);
     switch (line->action) {
         case CommandLine::Action::HELP:

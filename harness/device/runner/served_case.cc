@@ -176,7 +176,7 @@ pb::CaseResult execute(const RunSetup& setup, Served& served, const Repetitions&
     return outcome.ok() ? result : failed(std::move(result), pb::STAGE_EXECUTE, outcome);
 }
 
-// What each node takes, after so many executions that do not count.
+// Times of each node, after so many executions that do not count.
 pb::CaseResult profileNodes(const RunSetup& setup, Served& served, uint32_t count,
                             uint32_t warmup) {
     pb::CaseResult result = warmup > 0 ? execute(setup, served, {.count = warmup})
@@ -191,7 +191,7 @@ pb::CaseResult profileNodes(const RunSetup& setup, Served& served, uint32_t coun
     return outcome.ok() ? result : failed(std::move(result), pb::STAGE_EXECUTE, outcome);
 }
 
-// What so many clients get done at the same time.
+// Executions of so many clients at the same time.
 Result<pb::CaseResult> loadClients(const RunSetup& setup, Served& served, const LoadWindow& window,
                                    size_t count) {
     pb::CaseResult result = unfinishedResult(setup, served.testCase);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a case is run on: the driver in this process, or a service, behind one interface; and what
-// the runner alone wants to know of either.
+// The target of a case: the driver in this process, or a service, behind one interface; and facts
+// about either for the runner alone.
 
 #pragma once
 
@@ -24,7 +24,7 @@ struct Target {
     // The same by methods that take no config, of a service of AIDL 4, which has both kinds; else
     // null.
     std::shared_ptr<driver::IDevice> withoutConfigs;
-    // What is behind `device`: the driver, or how to learn which process a service is.
+    // The driver behind `device`, or how to learn which process a service is.
     std::shared_ptr<driver::Device> driver;
     std::function<Result<int32_t>()> servicePid;
 };

@@ -29,7 +29,7 @@ namespace {
 // dumpsys's flags; a service without a wish has this one.
 constexpr int32_t kDumpPriorityDefault = 1 << 3;
 
-// What Android's would throw.
+// The exception that Android's service manager would throw.
 Exception security(std::string message) {
     return {.code = Exception::kSecurity, .message = std::move(message)};
 }

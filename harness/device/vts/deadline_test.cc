@@ -43,7 +43,7 @@ constexpr Bound kBounds[] = {
 
 Verdict prepare(Context& context, Methods methods, const driver::PrepareOptions& options,
                 const Bound& bound, const std::string& call) {
-    // What does not depend on time, and whether the model may be refused, is known.
+    // The result without a deadline is known, and with it whether the model may be refused.
     const Preparation& known = context.prepared(methods);
     if (known.model == nullptr) {
         return known.verdict;

@@ -32,7 +32,7 @@ const Preparation& prepared(Context& context, const Executor& executor) {
     return context.preparedAs("open outputs", executor.methods, openOutputs);
 }
 
-// What VTS does not go on with; passed: it does.
+// Skipped where VTS does not go on with the result; passed: it does.
 Verdict skippedIfRefused(Context& context, const driver::ExecutionResult& result) {
     return toErrorStatus(result.status, context.version()) == ErrorStatus::GENERAL_FAILURE
                    ? skipped("the execution gives GENERAL_FAILURE, as it may where a model leaves "

@@ -27,7 +27,7 @@ pb::CheckOutcome toMessage(Verdict::Outcome outcome) {
     return pb::CHECK_OUTCOME_UNDECIDED;
 }
 
-// What is left of the case if the check crashes or hangs.
+// Sends the result that is left of the case if the check crashes or hangs.
 void announce(const runner::ParentLink& parent, const pb::CaseResult& begun,
               const std::string& id) {
     pb::CaseResult step;

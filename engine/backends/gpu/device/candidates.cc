@@ -217,7 +217,7 @@ const Candidate* Candidates::choose(const std::string& wanted) const {
     }
     const Candidate* best = nullptr;
     for (const Candidate& each : mAll) {
-        // Unasked, nobody wants OpenCL on the processor that CpuAcc makes better use of.
+        // OpenCL on the processor is taken only if asked for: CpuAcc makes better use of it.
         if (wanted.empty() && isProcessor(each)) {
             continue;
         }

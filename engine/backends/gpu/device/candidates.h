@@ -39,7 +39,7 @@ class Candidates {
     const Candidate* choose(const std::string& wanted) const;
     // Of all that were found, with why those are not taken that can't be.
     std::string listed() const;
-    // What was tried by add() and has no device to take, each library with the reason.
+    // The libraries that add() tried in vain, each with the reason.
     const std::string& tried() const { return mTried; }
 
   private:

@@ -14,7 +14,7 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// What tiles take.
+// A tiled kernel's needs.
 constexpr size_t kTileWorkItems = 256;
 constexpr size_t kTileBytes = size_t{32} << 10;
 
@@ -110,7 +110,7 @@ Result<std::shared_ptr<const Device>> Device::open(const DeviceChoice& choice) {
     if (choice.asGpu) {
         facts.type = CL_DEVICE_TYPE_GPU;
         facts.sharesMemory = false;
-        // What is computed together is another.
+        // Other nodes are fused then.
         facts.through += facts.through.empty() ? "as a GPU" : ", as a GPU";
     }
     facts.prefersTiles = (choice.tilesAnywhere || choice.asGpu || !isProcessor(*chosen)) &&

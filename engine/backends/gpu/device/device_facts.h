@@ -15,7 +15,7 @@
 
 namespace halyard::engine::gpu {
 
-// What kernels and memory depend on.
+// Facts of a device that kernels and memory depend on.
 struct DeviceFacts {
     std::string platform;  // name and version
     std::string name;
@@ -41,7 +41,7 @@ struct DeviceFacts {
 
     // Whether a quotient of float32 can be had as IEEE rounds it.
     bool canDivide() const { return dividesExactly || hasDoubles; }
-    // What a compiled program depends on.
+    // All that a compiled program depends on.
     std::string identity() const {
         return platform + "; " + name + "; " + driver + (through.empty() ? "" : "; " + through);
     }

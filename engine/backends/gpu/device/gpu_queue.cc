@@ -13,14 +13,14 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// What the processor fills before the device begins to take it: more and the device waits, fewer
-// and the calls cost more than what they hand over.
+// Bytes that the processor fills before the device begins to take them: with more the device waits,
+// with fewer the calls cost more than the copies.
 constexpr size_t kWritePart = size_t{128} << 10;
 // The same for what the device brings.
 constexpr size_t kReadPart = size_t{512} << 10;
 constexpr size_t kReadsAtOnce = Staging::kBytes / kReadPart;
 constexpr size_t kStagingAlignment = 64;
-// What a compute unit does in about a tenth of a second, or less.
+// Work that a compute unit does in about a tenth of a second, or less.
 constexpr uint64_t kWorkPerUnit = uint64_t{1} << 26;
 constexpr std::string_view kCopying = "while it was copied";
 
@@ -70,7 +70,7 @@ Status GpuQueue::finish() {
         }
         drained();
         if (!finished.ok()) {
-            // Whether the device still uses it nobody knows: OpenCL lets go of it when it may.
+            // The device may still use it: OpenCL lets go of it when it may.
             mStaging = Staging();
             return finished;
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GpuQueue: copies and kernels of one execution, in order. What is copied goes through staging
-// memory: a client's pages, which may vanish under a copy, are touched by the processor alone,
-// whose faults are caught. The processor fills a part of that memory while the device takes the one
-// before, and nobody waits for the device but who needs what it has computed. On a device that
-// shares its memory with the host, the processor copies to and from where the block is.
+// GpuQueue: copies and kernels of one execution, in order. Copies go through staging memory: a
+// client's pages, which may vanish under a copy, are touched by the processor alone, whose faults
+// are caught. The processor fills a part of that memory while the device takes the one before; only
+// a reader of results waits for the device. On a device that shares its memory with the host, the
+// processor copies to and from where the block is.
 
 #pragma once
 
@@ -49,7 +49,7 @@ class GpuQueue final : public DeviceQueue {
     };
     // Waits, and asks the checkpoint, where so much is in the queue that it takes a while.
     Status enqueue(cl_kernel kernel, const Range& range, const Checkpoint& checkpoint);
-    // What was enqueued begins without anybody's waiting for it.
+    // Submits all that is enqueued, without waiting for it.
     Status flush();
 
     // Launches that the device is told of once and begins together, in their order, with the
@@ -91,7 +91,7 @@ class GpuQueue final : public DeviceQueue {
     bool readsLate(size_t bytes) const;
     // Of some that wait, behind them.
     Status read(std::span<std::byte> to, const DevicePlace& from, bool waits);
-    // What was read is brought where it belongs, as nothing is in the queue any more.
+    // Copies finished reads from staging memory to where they belong; the queue is empty.
     void settleReads();
     Status readInParts(std::span<std::byte> to, const DevicePlace& from,
                        const Checkpoint& checkpoint);

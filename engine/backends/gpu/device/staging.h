@@ -14,7 +14,7 @@
 
 namespace halyard::engine::gpu {
 
-// One block. Movable; whoever has it gives it back to the pool once no command uses it.
+// One block. Movable; its owner gives it back to the pool once no command uses it.
 struct Staging {
     static constexpr size_t kBytes = size_t{4} << 20;
 
@@ -22,7 +22,7 @@ struct Staging {
     std::byte* mapped = nullptr;  // null: none
 };
 
-// Blocks that nobody uses just now: as many as were ever used at once. Thread-safe.
+// Blocks that are not in use just now: as many as were ever used at once. Thread-safe.
 class StagingPool {
   public:
     explicit StagingPool(std::shared_ptr<const Device> device) : mDevice(std::move(device)) {}

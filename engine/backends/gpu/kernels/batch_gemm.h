@@ -46,7 +46,7 @@ struct BatchGemm {
     Epilogue epilogue = {};
     std::string defines = {};  // of the three's types, and of the epilogue
 
-    // What a kernel of GEMM_PARAMETERS and EPILOGUES_PARAMETERS is handed.
+    // Adds the arguments of GEMM_PARAMETERS and EPILOGUES_PARAMETERS.
     void addArguments(Launch& launch) const {
         launch.with(a).with(b).with(starts).with(result).with(numbers);
         launch.withAll(epilogue.arguments);

@@ -84,7 +84,7 @@ bool hasMatrices(const View& view, size_t rank) {
     return view.stride(rank - 2).has_value() && view.stride(rank - 1).has_value();
 }
 
-// What node `which` of the step, which only moves elements, makes of them.
+// Applies node `which` of the step, which only moves elements, to the view.
 Result<bool> moveView(const StepPlan& step, size_t which, View& view) {
     const Node& node = step.node(which);
     if (node.kind() != NodeKind::Transpose) {
@@ -166,7 +166,7 @@ Result<Target> targetOf(StepPlan& step) {
     return target;
 }
 
-// What targetOf() has left to do.
+// Does the moves that targetOf() has left.
 Status moveResult(StepPlan& step, const Target& target) {
     if (target.moves.empty()) {
         return {};

@@ -19,7 +19,7 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// What a kernel says of a region.
+// A kernel's finding about a region.
 enum Reason : int32_t { kBatch = 1, kMalformed };
 
 // Exact where bytes ask for it.

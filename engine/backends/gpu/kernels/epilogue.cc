@@ -27,7 +27,7 @@ bool isOnlyNamed(const Node& node) {
     }
 }
 
-// What can be had of each element, and one of another tensor, wherever a result is stored.
+// Functions of each element and one of another tensor that an epilogue can compute.
 bool isArithmetic(Binary::Function function) {
     switch (function) {
         case Binary::Function::ADD:

@@ -96,7 +96,7 @@ struct GemmChoices {
     std::string lostForms() const;
 };
 
-// What choices depend on besides the shape.
+// Conditions of a choice besides the shape.
 struct GemmNeeds {
     DataType x = DataType::FLOAT32;
     bool mayRound = false;  // float32 may be computed with float16's precision

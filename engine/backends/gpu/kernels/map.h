@@ -20,7 +20,7 @@
 
 namespace halyard::engine::gpu {
 
-// What kernels call the way that elements are stored (prelude.h).
+// The kernels' name for how elements are stored (prelude.h).
 std::string_view storageOf(DataType type);
 // That of an integer as large, for elements that are only moved.
 std::string_view movedStorageOf(DataType type);

@@ -21,8 +21,8 @@ struct GemmTypes {
     bool exactFloats = false;
 };
 
-// What the device's matrix unit does for these types: as this process has found, or as one that
-// kept it in `blobs`. None without a unit.
+// Features of the device's matrix unit for these types: as this process has found, or as one that
+// kept them in `blobs`. None without a unit.
 MatrixFeatures probeMatrixUnit(const GemmTypes& types, const DeviceFacts& facts, Programs& programs,
                                const Blobs& blobs);
 

@@ -62,7 +62,7 @@ Sequence sequenceOf(const Shape& x, bool timeMajor, bool backward) {
     return sequence;
 }
 
-// What a node has the same in each of its steps.
+// The part of a node that is the same in each of its steps.
 class Recurrence {
   public:
     Recurrence(StepPlan& step, std::span<const lstm::GateInputs> gates, const Sequence& sequence)
@@ -180,8 +180,8 @@ RecurrentStep Recurrence::stepAt(int64_t number) const {
     return recurrent;
 }
 
-// What a state is from one step to the next: it begins in an input, ends in an output, and lies in
-// two places in turn in between.
+// A state from one step to the next: it begins in an input, ends in an output, and lies in two
+// places in turn in between.
 class State {
   public:
     State(Recurrence& recurrence, const Operand& input, const Operand& output, int64_t size)

@@ -95,7 +95,7 @@ bool normalizes(const RecurrentStep& recurrent) {
     return recurrent.gates.front().layerNorm.has_value();
 }
 
-// What both kernels know of the cell and of where results go.
+// Defines the cell and the places of results, for both kernels.
 void defineCell(Defines& defines, const RecurrentStep& recurrent) {
     const CellOperands& cell = *recurrent.cell;
     defines.add("CELL").add("CELL_IN", cell.before.storage).add("CELL_OUT", cell.after.storage);

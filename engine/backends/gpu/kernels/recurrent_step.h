@@ -72,7 +72,7 @@ struct RecurrentStep {
     int64_t units = 0;
     StoredRows state;
     std::optional<StoredRows> x = {};
-    // What GEMM of other inputs has added up already: [element, gate, unit].
+    // Sums over other inputs that a GEMM has computed already: [element, gate, unit].
     std::optional<StoredRows> sums = {};
     std::optional<CellOperands> cell = {};
     // Where gates are normalised: scratch memory for a float32 of each element, gate and unit.

@@ -17,7 +17,7 @@ namespace {
 // The samples of a bin along one axis, where the node says their number: a work-item adds up all.
 constexpr int32_t kMostSamples = 128;
 
-// What a kernel says of a region.
+// A kernel's finding about a region.
 enum Reason : int32_t { kBatch = 1, kMalformed, kBeyond };
 
 // A copy of the kernels' struct.

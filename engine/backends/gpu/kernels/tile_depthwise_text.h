@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of a tile behind which a depthwise convolution comes: its window over the tile.
+// A depthwise convolution fused behind a tile: its window over the tile.
 
 #pragma once
 

@@ -23,7 +23,7 @@ inline constexpr std::string_view kTileMeanText = R"(
 #define TOTAL float
 #endif
 
-// What LOAD makes of what STORE makes of a value.
+// A value as LOAD reads it after STORE.
 float stored_half(const float value) {
     ushort bits;
     vstore_half_rte(value, 0, (__private half*)&bits);

@@ -85,7 +85,7 @@ uint64_t workOf(const GemmForm& form, const Geometry& geometry) {
            (static_cast<uint64_t>(geometry.gemmDepth()) + 4);
 }
 
-// What is fused behind a GEMM.
+// Nodes that are fused behind a GEMM.
 struct Tail {
     std::string name;
     std::string defines;

@@ -10,7 +10,7 @@
 namespace halyard::engine::gpu {
 namespace {
 
-// What a device fetches at once.
+// Bytes that a device fetches at once.
 constexpr int32_t kVectorBytes = 16;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Views: where the elements of a tensor lie that was only moved, Reshapes and Transposes long, as
-// long as nobody moves them.
+// Views: where the elements of a tensor lie that was only moved, Reshapes and Transposes long,
+// until a kernel moves them.
 
 #pragma once
 

@@ -76,8 +76,8 @@ struct Geometry {
 };
 
 // For texts of kernels: the two structs, and START(channel), ADD(sum, x, w) and FINISH(sum,
-// channel), which read `bias`, `multipliers` and `numbers`, names of the function they stand in.
-// What a channel has of its own is to be had before, with START_OF(bias, channel) and
+// channel), which read `bias`, `multipliers` and `numbers`, names of the function they stand in. A
+// channel's own numbers can be read before, with START_OF(bias, channel) and
 // MULTIPLIER(multipliers, numbers, channel), for FINISH_WITH(sum, multiplier). PARAMETERS, BIND_ALL
 // and GROUP, which of the geometry's groups a launch's third dimension is, may be defined
 // otherwise.

@@ -25,9 +25,10 @@ constexpr cl_ulong kUnset = ~cl_ulong{0};
 constexpr size_t kFewestInCommandBuffer = 2;
 // Beginning and ending a command buffer then count for little.
 constexpr int kTimedInCommandBuffer = 32;
-// What a recording is charged. No interface tells, so this is rather too much. Of each launch: 10
-// KiB for the node of a CUDA graph (NVIDIA says "around 10KB per kernel node" where it bounds its
-// own cache of graphs: cccl, pull request 3768), and 1 KiB of the host's for its parameters.
+// Bytes that a recording is charged for. No interface tells, so this is rather too much. Of each
+// launch: 10 KiB for the node of a CUDA graph (NVIDIA says "around 10KB per kernel node" where it
+// bounds its own cache of graphs: cccl, pull request 3768), and 1 KiB of the host's for its
+// parameters.
 constexpr size_t kBytesOfRecordedLaunch = size_t{11} << 10;
 // Of the recording: the smallest block that a driver takes of the device for it.
 constexpr size_t kBytesOfRecording = size_t{64} << 10;

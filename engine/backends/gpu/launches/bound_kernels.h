@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an execution keeps for a partition: the kernels of the shapes that it ran last, with their
-// arguments and the ranges that they are launched over. Where a run's tensors lie as they did in
-// the last, nothing is left to do but to enqueue.
+// BoundKernels: an execution's state of a partition: the kernels of the shapes that it ran last,
+// with their arguments and the ranges that they are launched over. Where a run's tensors lie as
+// they did in the last, nothing is left to do but to enqueue.
 
 #pragma once
 
@@ -91,9 +91,9 @@ class BoundKernels final : public PartitionState {
     // before. False: it has kept none, and each is to be enqueued. A command buffer is worth making
     // once a second run finds everything where it was, and while the budget has room for it.
     Result<bool> replay(GpuQueue& queue, const Checkpoint& checkpoint);
-    // What one run of them all takes amid others of the same, as a command buffer tells, which is
-    // run to its end; nothing where the device keeps none, it would take too long, or the budget
-    // has no room for it.
+    // Time of one run of them all amid others of the same, by a command buffer, which is run to its
+    // end; nothing where the device keeps none, it would take too long, or the budget has no room
+    // for it.
     Result<std::optional<std::chrono::nanoseconds>> timeInCommandBuffer(
             GpuQueue& queue, const Checkpoint& checkpoint);
     // As enqueue(), for GpuQueue::finishTraced().

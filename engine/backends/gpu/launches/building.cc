@@ -49,7 +49,7 @@ std::vector<Wanted> wantedBy(const PartitionLayout& layout, std::span<Launch> la
     return wanted;
 }
 
-// What the builders share.
+// The builders' shared state.
 class Builders {
   public:
     Builders(const PartitionLayout& layout, std::span<Wanted> wanted, Programs& programs,

@@ -48,7 +48,7 @@ constexpr std::array kNames = {
         HALYARD_NAMED(CL_INVALID_BUFFER_SIZE),
         HALYARD_NAMED(CL_INVALID_GLOBAL_WORK_SIZE),
 #undef HALYARD_NAMED
-        // What the ICD loader says where there is no platform.
+        // The ICD loader's code where there is no platform.
         std::pair<cl_int, std::string_view>(-1001, "CL_PLATFORM_NOT_FOUND_KHR"),
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What OpenCL says when a call fails, as a Status.
+// OpenCL's error codes as a Status.
 
 #pragma once
 

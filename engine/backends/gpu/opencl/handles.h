@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenCL's objects, each released by whoever owns it. Each keeps alive what it is of no use
-// without.
+// OpenCL's objects, each released by its owner. Each keeps alive what it is of no use without.
 
 #pragma once
 

@@ -101,7 +101,7 @@ Status StepPlan::choose(std::string_view key, std::span<const Variant> variants)
     if (planned.ok() || best == 0 || !chooser->forgives(variants[best], planned)) {
         return planned;
     }
-    // What was measured once may not build with the driver at hand.
+    // A variant that was measured once may not build with the driver at hand.
     plan.launches.erase(plan.launches.begin() + static_cast<std::ptrdiff_t>(launches),
                         plan.launches.end());
     plan.tables.resize(tableBytes);

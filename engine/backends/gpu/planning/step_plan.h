@@ -26,7 +26,7 @@
 
 namespace halyard::engine::gpu {
 
-// What a kernel that checks values of a run says of them. A copy of the kernels' struct.
+// A finding of a kernel that checks values of a run. A copy of the kernels' struct.
 struct Finding {
     int32_t index = -1;  // of the first value that is wrong; negative: none is
     int32_t reason = 0;  // what the rest means is between the kernel and the check
@@ -40,7 +40,7 @@ struct Check {
     std::function<Status(const Finding&)> failure;
 };
 
-// What the steps of a partition come to for one set of shapes.
+// A partition's steps, planned for one set of shapes.
 struct PartitionPlan {
     std::vector<Launch> launches;      // by step
     std::vector<std::byte> tables;     // constants of these shapes and types

@@ -116,7 +116,7 @@ int waitFor(int socket, int milliseconds) {
     return ready;
 }
 
-// What a new process has of its parent's it lets go of, but for the socket.
+// A new process lets go of all that is its parent's, but for the socket.
 void begin(int socket, const char* name) {
     dup2(socket, kSocket);
     const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -283,14 +283,13 @@ Result<std::unique_ptr<CompilerProcess>> CompilerProcess::start(const DeviceChoi
     }
     FileDescriptor own(sockets[0]);
     FileDescriptor other(sockets[1]);
-    // A child of a child belongs to nobody, who would have to wait for it when system calls are
-    // filtered.
+    // A grandchild is init's child: the driver need not wait for it when system calls are filtered.
     const pid_t pid = fork();
     if (pid == 0) {
         if (fork() != 0) {
             _exit(0);
         }
-        // What is sent to the driver's group, to stop it or to end it, is not meant for it.
+        // Signals to the driver's group, to stop it or to end it, are not meant for it.
         setsid();
         begin(other.get(), "opencl keeper");
         const uint8_t isNeeded = loadsElsewhere(choice.paths()) ? 1 : 0;
@@ -306,7 +305,7 @@ Result<std::unique_ptr<CompilerProcess>> CompilerProcess::start(const DeviceChoi
     while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
     other.reset();
-    // Not before it has let go of this process's files: whoever reads them waits for their end.
+    // Not before it has let go of this process's files: a reader of them waits for their end.
     uint8_t isNeeded = 0;
     if (!receiveAll(own.get(), &isNeeded, sizeof isNeeded)) {
         return Status(StatusCode::UNAVAILABLE, "the process for the compiler has ended");

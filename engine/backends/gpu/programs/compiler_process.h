@@ -39,8 +39,7 @@ class CompilerProcess {
     // another.
     Result<std::vector<uint8_t>> build(const std::string& source);
 
-    // What attemptSource() gives there: a kernel that no one has tried may take the process with
-    // it.
+    // Runs attemptSource() there: an untried kernel may take the process down with it.
     Result<int32_t> attempt(const std::string& source);
 
     explicit CompilerProcess(FileDescriptor socket) : mSocket(std::move(socket)) {}

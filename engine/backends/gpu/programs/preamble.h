@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands before the text of every kernel.
+// The text that stands before every kernel's.
 
 #pragma once
 

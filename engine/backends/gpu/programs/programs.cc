@@ -187,7 +187,7 @@ int32_t Programs::attempt(const KernelFamily& family, const std::string& defines
     if (known.has_value()) {
         number = *known;
     } else {
-        // Nobody who wants what is built already waits for this; two may try the same.
+        // Requests for programs that are built already do not wait for this; two may try the same.
         const Result<int32_t> attempted = mCompilers.front()->attempt(source);
         number = attempted.ok() ? *attempted : -1;
         const std::lock_guard lock(mMutex);

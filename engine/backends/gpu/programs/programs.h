@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Programs of the device, built once each: by the process, and from what an earlier one has kept.
-// What was kept is machine code that came in a client's file. The driver has made sure that it
+// Kept programs are machine code that came in a client's file. The driver has made sure that it
 // wrote it itself (engine/plan/program.h, SavedBytes::AUTHENTIC); all the same, a program that is
 // made of it is for those alone who bring the same bytes, and never for who would have the source
 // built.
@@ -46,7 +46,7 @@ class Program {
           mBlocks(blocks) {}
 
     cl_program get() const { return mProgram.get(); }
-    // What the driver would make it from again; empty where it gives none.
+    // The binary that the driver would make it from again; empty where it gives none.
     std::span<const uint8_t> binary() const { return mBinary; }
     const KernelFamily& family() const { return mFamily; }
     // Blocks of memory that stand before the kernel's own arguments.
@@ -86,7 +86,8 @@ class Programs {
   private:
     std::string sourceOf(const KernelFamily& family, const std::string& defines,
                          size_t blocks) const;
-    // What a source is built for and of, and under which name it is kept.
+    // The device, driver and text that a source is built for and of: the name under which it is
+    // kept.
     std::string identityOf(const std::string& source) const;
 
     // Of a source, or of a source and the very bytes that were kept of it.

@@ -19,9 +19,9 @@ constexpr int kRounds = 7;
 constexpr std::chrono::milliseconds kEnoughOfEach{100};
 // A difference of less than this part is chance.
 constexpr int kTellsApart = 32;
-// Whoever takes so many times the least so far won't catch up.
+// A candidate that takes so many times the least so far won't catch up.
 constexpr int kFarBehind = 2;
-// What is cleared at once; and what a block has where nothing is asked of it.
+// Bytes that are cleared at once; and the size of a block that may be empty.
 constexpr size_t kClearedAtOnce = size_t{1} << 20;
 constexpr size_t kSmallest = 64;
 
@@ -47,8 +47,7 @@ std::string RunTime::toString() const {
            " ns in all";
 }
 
-// What a kernel finds in memory that others have had could lead it anywhere; zeros are sizes and
-// indices of something.
+// Data that others left in memory could lead a kernel anywhere; zeros are valid sizes and indices.
 Result<ChargedBuffer> Measuring::zeros(size_t bytes) const {
     HALYARD_ASSIGN_OR_RETURN(ChargedBuffer buffer,
                              ChargedBuffer::allocate(mAround.memory, std::max(bytes, kSmallest),
@@ -109,7 +108,7 @@ Result<Measuring::Candidate> Measuring::makeCandidate(const Variant& variant) {
     // Tables and scratch memory that the step has by now go on being where they are.
     plan.tables = mEnvironment.plan.tables;
     plan.scratchBytes = mEnvironment.plan.scratchBytes;
-    // What is measured and not taken is not kept with the program.
+    // A candidate that is measured and not taken is not kept with the program.
     const Blobs none;
     const StepPlan::Environment apart = {.facts = mEnvironment.facts,
                                          .programs = mEnvironment.programs,

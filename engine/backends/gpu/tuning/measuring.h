@@ -62,10 +62,10 @@ class Measuring {
     Measuring(Surroundings surroundings, const StepPlan::Environment& environment, size_t step)
         : mAround(std::move(surroundings)), mEnvironment(environment), mStep(step) {}
 
-    // Per variant what it takes, or why it can't be run: it does not build, or memory is short
+    // The time of each variant, or why it can't be run: it does not build, or memory is short
     // (RESOURCE_EXHAUSTED). They are planned apart from the partition's plan, and run in turn, so
-    // that a device that changes its clock or does something else is as hard on each. Whoever is
-    // far behind is run no more. Where the checkpoint stops it, results mean nothing.
+    // that a device that changes its clock or does something else is as hard on each. A variant
+    // that is far behind is run no more. Where the checkpoint stops it, results mean nothing.
     std::vector<Result<RunTime>> time(std::span<const Variant> variants);
 
   private:
@@ -84,7 +84,7 @@ class Measuring {
     Result<ChargedBuffer> zeros(size_t bytes) const;
     Placed placeOf(const Operand& operand, const Candidate& candidate) const;
     Result<RunTime> run(Candidate& candidate, GpuQueue& queue) const;
-    // What has failed is taken off the candidates.
+    // Candidates that fail are removed.
     void runAll(std::vector<Candidate>& candidates, GpuQueue& queue,
                 std::vector<Result<RunTime>>& results, bool counts) const;
 

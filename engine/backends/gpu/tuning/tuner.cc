@@ -65,7 +65,7 @@ Result<size_t> Tuner::choose(const StepPlan::Environment& environment, size_t st
     const size_t count = tuning.measuredOf(variants.size());
     if (!best.has_value() && count > 1) {
         HALYARD_ASSIGN_OR_RETURN(const auto alone, tuning.startMeasuring(mAround.checkpoint));
-        // Whoever measured meanwhile may have measured this.
+        // Another thread may have measured this meanwhile.
         best = tuned();
         if (!best.has_value()) {
             HALYARD_ASSIGN_OR_RETURN(best, measure(environment, step, key, variants.first(count)));

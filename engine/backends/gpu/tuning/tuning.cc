@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMeasuredRapidly = 4;
 constexpr size_t kMeasuredNormally = 12;
 constexpr std::chrono::milliseconds kAskAgain{10};
-// Subjects that are remembered, so that nobody is warned twice.
+// Subjects that are remembered, so that each is warned of once.
 constexpr size_t kMostWarned = 256;
 
 std::string numberOf(std::string_view text) {
@@ -36,7 +36,7 @@ void Tuning::read() {
     const bool updates = mSettings.mode == TuningMode::UPDATE;
     const Result<std::string> text = readTuningFile(mSettings.file);
     Status status = text.status();
-    // What some other program wrote is not ours to replace.
+    // A file that some other program wrote is not replaced.
     mCanWrite = updates && (text.ok() ? text->empty() || beginsAsTuning(*text)
                                       : status.code() == StatusCode::UNAVAILABLE);
     if (text.ok()) {
@@ -66,7 +66,7 @@ bool Tuning::isOff() const {
 size_t Tuning::measuredOf(size_t variants) const {
     {
         const std::lock_guard lock(mMutex);
-        // What can't be recorded would be measured again for every layer.
+        // A choice that can't be recorded would be measured again for every layer.
         if (mSettings.mode == TuningMode::USE || mChoices.size() >= kMostTunedChoices) {
             return 0;
         }

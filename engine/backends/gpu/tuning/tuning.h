@@ -62,8 +62,8 @@ class Tuning {
     // Says it in the log, once for each `subject`.
     void warnOnce(const std::string& subject, const std::string& line);
 
-    // What the choice of variants depends on, as far as it was known at the start. Empty: on the
-    // cost model alone.
+    // The measurements that the choice of variants depends on, as known at the start. Empty: it
+    // depends on the cost model alone.
     std::string identity() const;
 
   private:

@@ -141,7 +141,7 @@ Result<TunedChoices> parseTuning(std::string_view text, std::string_view device)
 }
 
 Result<std::string> readTuningFile(const std::string& path) {
-    // A pipe that nobody writes to has no right to keep the driver waiting.
+    // A pipe without a writer must not keep the driver waiting.
     const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file.valid()) {
         return Status(errno == ENOENT ? StatusCode::UNAVAILABLE : StatusCode::INVALID_ARGUMENT,

@@ -53,7 +53,7 @@ struct MatrixUnit {
 // for all stages but the latest so many. FENCE() keeps what the work-item writes to global memory
 // in its order.
 
-// What a unit does on a device, as the probe has shown, for the types of a model.
+// Features of a unit on a device, as the probe has shown, for the types of a model.
 struct MatrixFeatures {
     bool dot4 = false;        // four products of bytes, and their sum
     bool asyncCopy = false;   // of float32; the types of a matrix instruction have it with that

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every check of compilation caching does: keeps a model of one of the two kinds in files, and
-// prepares it from them.
+// The device of all checks of compilation caching: keeps a model of one of the two kinds in files,
+// and prepares it from them.
 
 #pragma once
 

@@ -134,8 +134,8 @@ Verdict saveToCache(CachingDevice& device) {
     return passed();
 }
 
-// What has been kept can't be had by them. HIDL's suite knows one answer to files that are open for
-// something else.
+// Checks that a kept model can't be prepared from such files. HIDL's suite knows one answer to
+// files that are open for something else.
 template <Alterations alterations>
 Verdict prepareModelFromCache(CachingDevice& device) {
     const bool isGeneral =

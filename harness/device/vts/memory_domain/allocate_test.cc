@@ -25,7 +25,7 @@ using Model = std::shared_ptr<IPreparedModel>;
 constexpr BufferRole kFirst = {.modelIndex = 0, .ioIndex = 0};
 constexpr BufferRole kOfSecondModel = {.modelIndex = 1, .ioIndex = 0};
 
-// What no device has prepared.
+// A model that no device has prepared.
 class ForeignModel final : public IPreparedModel {
   public:
     driver::ExecutionResult execute(const driver::Request&,

@@ -24,7 +24,7 @@ using driver::RequestArgument;
 using Model = std::shared_ptr<driver::IPreparedModel>;
 using enum ErrorStatus;
 
-// What an argument lies in: shared memory of its own, or a buffer.
+// The memory of an argument: shared memory of its own, or a buffer.
 struct Place {
     uint32_t token = 0;
     bool isBuffer = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the checks of memory domains are made with: an operand of each type, models that take it,
-// and buffers for them.
+// The setting of the checks of memory domains: an operand of each type, models that take it, and
+// buffers for them.
 
 #pragma once
 

@@ -74,7 +74,7 @@ class Session {
     hal::hidl::BurstRequest mRequest;
 };
 
-// What the service answers is a failure, and says nothing beside it.
+// Checks that the service's answer is a failure, and holds nothing beside it.
 std::optional<std::string> complaintAbout(const Result<std::vector<std::byte>>& answer) {
     if (!answer.ok()) {
         return "there is no answer: " + answer.status().toString();

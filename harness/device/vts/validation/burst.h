@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What VTS asks of the bursts of HIDL 1.2 and 1.3 (ValidateBurst.cpp): packets that are no requests
+// VTS's checks of the bursts of HIDL 1.2 and 1.3 (ValidateBurst.cpp): packets that are no requests
 // are answered with a failure, answers that do not fit with one, and padding is zero.
 
 #pragma once

@@ -18,7 +18,7 @@ bool isOneOf(OperandType type, std::initializer_list<OperandType> types) {
     return std::ranges::find(types, type) != types.end();
 }
 
-// What the version adds to a list that begins with 1.2.
+// The type that the version adds to a list that begins with 1.2.
 bool isSignedFrom1_3(OperandType type, HalVersion version) {
     return version >= HalVersion::V1_3 && type == TENSOR_QUANT8_ASYMM_SIGNED;
 }

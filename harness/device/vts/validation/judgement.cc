@@ -112,7 +112,8 @@ std::optional<std::string> executeInBurst(IPreparedModel& model, const Request& 
     }
     std::optional<std::string> wrong = complaintAbout((*burst)->execute(
             request, identifiers, {.measureTiming = measureTiming, .deadline = {}}));
-    // What is known, and what is known no more: whatever it says to that, it has to outlive it.
+    // Released once, and once more when it is no longer known: whatever the service answers, it has
+    // to survive both.
     static_cast<void>((*burst)->releaseMemory(0));
     static_cast<void>((*burst)->releaseMemory(0));
     return wrong;

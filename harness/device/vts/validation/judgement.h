@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device makes of what is invalid, and whether that is right.
+// A device's answers to invalid models and requests, and whether they are right.
 
 #pragma once
 
@@ -15,9 +15,9 @@
 
 namespace halyard::vts {
 
-// What is wrong with the answers of getSupportedOperations and prepareModel, if anything is: both
-// are to be INVALID_ARGUMENT, the latter from the launch and once from the callback. Of one that is
-// exempt they are to agree.
+// Errors in the answers of getSupportedOperations and prepareModel, if any: both are to be
+// INVALID_ARGUMENT, the latter from the launch and once from the callback. Of one that is exempt
+// they are to agree.
 std::optional<std::string> complaint(driver::IDevice& device, const Mutant& mutant);
 // The same of prepareModel alone, for a device that has another one of them.
 std::optional<std::string> complaintAboutPrepare(driver::IDevice& device, const Mutant& mutant);

@@ -74,7 +74,7 @@ void judgeLifetime(const MutantSource& source, Mutation mutation, uint32_t opera
     source.judge(mutant);
 }
 
-// What keeps a writer where there is one, but is listed elsewhere or not at all.
+// A lifetime that keeps a writer where there is one, but is listed elsewhere or not at all.
 std::optional<OperandLifeTime> lifetimeOfTheSameKind(const Operand& operand) {
     switch (operand.lifetime) {
         case OperandLifeTime::CONSTANT_COPY:

@@ -140,7 +140,7 @@ struct MutantSource {
 // ---- By story, a file each ----------------------------------------------------------------------
 
 void mutateOperands(const MutantSource& source);
-// What an operand's lifetime says of it, and who writes and reads it.
+// Mutates operands' lifetimes, and which operations write and read them.
 void mutateLifetimes(const MutantSource& source);
 void mutateOperations(const MutantSource& source);
 // The arguments of prepareModel beside the model.

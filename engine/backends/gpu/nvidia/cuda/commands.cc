@@ -169,7 +169,7 @@ cl_int unmapBuffer(cl_command_queue /*queue*/, cl_mem /*memory*/, void* /*mapped
     return CL_SUCCESS;
 }
 
-// What is enqueued has begun.
+// Enqueued commands have begun already.
 cl_int flush(cl_command_queue /*queue*/) {
     return CL_SUCCESS;
 }

@@ -35,7 +35,7 @@ Handle answer(Handle handle, cl_int code, cl_int* where) {
     return code == CL_SUCCESS ? handle : nullptr;
 }
 
-// What a cl_context is, whose other holders go on having it.
+// A cl_context's one reference; its other holders keep theirs.
 struct OwnedContext {
     std::shared_ptr<Context> context;
 };

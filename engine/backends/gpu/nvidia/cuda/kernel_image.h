@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What GpuAcc keeps of a program for CUDA's driver: machine code, and what each kernel takes, as
-// the code says of a parameter only how large it is. The kernels come from NVIDIA's OpenCL
-// compiler as PTX, which differs from CUDA's in what it has of a launch: where the work-items of a
-// part of a range begin. They get that as a last parameter.
+// KernelImage: a program as GpuAcc keeps it for CUDA's driver: machine code, and each kernel's
+// parameters, as the code says of a parameter only how large it is. The kernels come from NVIDIA's
+// OpenCL compiler as PTX, which differs from CUDA's in what it has of a launch: where the
+// work-items of a part of a range begin. They get that as a last parameter.
 
 #pragma once
 
@@ -51,7 +51,7 @@ struct KernelImage {
 
     std::vector<uint8_t> toBytes() const;
     // INVALID_ARGUMENT where they are none that toBytes() has made, or say of a parameter what none
-    // can be. Whether the code takes such parameters nobody can tell: bytes that may be a client's
+    // can be. That the code takes such parameters can't be checked: bytes that may be a client's
     // are not to come here.
     static Result<KernelImage> fromBytes(std::span<const uint8_t> bytes);
 };

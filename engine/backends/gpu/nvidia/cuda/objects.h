@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What OpenCL's handles stand for where CUDA's driver does the work. Each keeps alive what it is of
-// no use without, and has one owner: GpuAcc retains nothing.
+// The objects behind OpenCL's handles where CUDA's driver does the work. Each keeps alive what it
+// is of no use without, and has one owner: GpuAcc retains nothing.
 
 #pragma once
 
@@ -85,7 +85,7 @@ struct Event {
     Event& operator=(const Event&) = delete;
 };
 
-// What a built program is run from.
+// A built program's code, as loaded into a context.
 struct Loaded {
     std::shared_ptr<Context> context;
     CUmodule code = nullptr;
@@ -133,10 +133,10 @@ struct Recording {
     Recording& operator=(const Recording&) = delete;
 };
 
-// What OpenCL would say.
+// OpenCL's code for CUDA's result.
 cl_int codeOf(CUresult result);
 
-// What a program's source becomes, compiled by OpenCL and assembled by CUDA; the log says why not.
+// Compiles a program's source by OpenCL and assembles it by CUDA; the log says why it failed.
 cl_int compile(Program& program, const char* options);
 // INVALID_BINARY where the device does not take it.
 cl_int load(Program& program);
