@@ -40,8 +40,8 @@ FUZZ :=
 BENCH :=
 # Which real models test-real runs, by their names or packages': REAL='magika silero-vad'.
 REAL := all
-# What test-fresh runs, and how: FRESH='--on overlay' in a root as containers have it, FRESH='--user
-# demo arm64' as an ordinary user with sudo.
+# Options of test-fresh: FRESH='--on overlay' in a root as containers have it, FRESH='--user demo
+# arm64' as an ordinary user with sudo.
 FRESH :=
 space := $(subst ,, )
 workers = -n $(WORKERS) --dist loadfile
@@ -185,8 +185,8 @@ test-arm64: programs arm64
 	        -R '^($(subst $(space),|,$(arm64_tests)))_tests' || exit 1; done
 	@$(pytest) --no-sample tests/arm64
 
-# What is committed, on a bare Debian 12 that is made for it: everything is fetched and built anew,
-# which takes three quarters of an hour (tests/fresh.py).
+# Tests HEAD on a bare Debian 12 that is made for it: everything is fetched and built anew, which
+# takes three quarters of an hour (tests/fresh.py).
 test-fresh:
 	@$(SYSTEM_PYTHON) tests/fresh.py $(FRESH)
 

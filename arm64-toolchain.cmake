@@ -17,5 +17,6 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 # At addresses of the kernel's choosing, as Android wants programs to be.
 set(CMAKE_EXE_LINKER_FLAGS_INIT -static-pie)
 
-# What runs the tests here. QEMU_CPU says on which processor; left out: one with every extension.
+# The emulator that runs the tests here. QEMU_CPU says on which processor; left out: one with every
+# extension.
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static)

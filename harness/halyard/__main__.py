@@ -7,7 +7,7 @@ import signal
 import sys
 from types import FrameType
 
-# What ends a command; its exit code is 128 and the signal, as shells have it.
+# Signals that end a command; its exit code is 128 and the signal, as shells have it.
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -28,7 +28,7 @@ def _leave_at_once() -> None:
         os._exit(128 + number)
 
     for ending in _ENDINGS:
-        # What nohup, and a shell for what is in the background, had ignored stays so.
+        # Signals that nohup, and a shell for its background jobs, had ignored stay so.
         if signal.getsignal(ending) is not signal.SIG_IGN:
             signal.signal(ending, leave)
 

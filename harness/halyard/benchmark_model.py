@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured: a model of the zoo, or of a file, and an input for it."""
+"""A benchmark's model: one of the zoo, or of a file, and an input for it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class AnyModel(Hashable, Protocol):
     def runnable(self) -> RunnableModel: ...
 
     def input_arrays(self) -> list[Array]:
-        """What it runs on: of files, or what the seed gives."""
+        """Its inputs: of files, or drawn with the seed."""
 
     def record(self) -> Model: ...
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong. Whatever the harness raises on purpose is a HalyardError."""
+"""Errors. All that the harness raises on purpose are HalyardErrors."""
 
 
 class HalyardError(Exception):

@@ -28,17 +28,17 @@ def _made(folder: Path, variable: str) -> Path:
 
 
 def cache() -> Path:
-    """What can be made again: kernels."""
+    """Files that can be made again: kernels."""
     return _made(platformdirs.user_cache_path(_NAME), "XDG_CACHE_HOME")
 
 
 def state() -> Path:
-    """What must outlive a command: the running virtual device, the adb key."""
+    """Files that must outlive a command: the running virtual device, the adb key."""
     return _made(platformdirs.user_state_path(_NAME), "XDG_STATE_HOME")
 
 
 def config() -> Path:
-    """What the user writes. It need not be there."""
+    """The user's own files. The folder need not be there."""
     return platformdirs.user_config_path(_NAME)
 
 

@@ -77,7 +77,7 @@ def _option(config: pytest.Config, name: str) -> Any:
 
 def _has_cases(config: pytest.Config) -> bool:
     sources = _option(config, "goldens") or _option(config, "specs")
-    # What follows `::` names an item of the file.
+    # The part after `::` names an item of the file.
     return bool(sources) or any(
         argument.partition("::")[0].endswith(_SPEC_SUFFIX) for argument in config.args
     )
@@ -115,7 +115,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from halyard.conformance.xdist_devices import DeviceWorkers
 
         config.pluginmanager.register(DeviceWorkers(config, devices), "halyard-devices")
-    # What can't be meant is told before a test runs.
+    # Contradictory options are told of before a test runs.
     if any(_option(config, name) for name in _OPTIONS):
         _session(config)
     if _has_cases(config):

@@ -24,7 +24,7 @@ NOISE = 0.03
 # Executions of a round are alike, rounds are not: they are what is sampled. From so many on.
 _ROUNDS = 6
 
-# What two runs on the same machine have in common.
+# Facts that two runs on the same machine share.
 _OF_A_MACHINE = ("processor", "set of cores", "device")
 
 _NUMBERS = ["before", "after", "ratio", "beside", "interval"]
@@ -57,8 +57,9 @@ class Row:
         return self.decisive.ratio
 
     def verdict(self, share: float = 0.0) -> str:
-        """What is within the share, or may be chance, is the same. It is unclear where our times
-        on the same machine don't say so, too: the peers may as well have had better luck."""
+        """A difference within the share, or one that may be chance, is none. It is unclear where
+        our times on the same machine don't say so, too: the peers may as well have had better
+        luck."""
         found = _direction(self.ratio, share)
         if self.p >= SIGNIFICANCE or found == "same":
             return "same"

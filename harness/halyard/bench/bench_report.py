@@ -53,7 +53,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """What a peer can't do, or does wrong, is told and leaves it out: no fault of ours."""
+        """A peer that fails, or computes wrongly, is told of and left out: no fault of ours."""
         failed = any(result.failed for result in self.results)
         failed = failed or any(pair.failed for pair in self.pairs)
         skipped = any(item.failed or self.types_required for item in self.skipped)

@@ -110,7 +110,8 @@ class ClientsResult:
 
 @dataclass
 class ManyClients:
-    """What came of it. `reason`: why something is missing; `failed`: it is our fault."""
+    """The result of one count of clients. `reason`: why something is missing; `failed`: it is our
+    fault."""
 
     peer: str = ""  # its name and its title; empty: there is none
     peer_title: str = ""

@@ -33,7 +33,8 @@ _ROUNDS = 6
 
 @dataclass(frozen=True)
 class Spec:
-    """What --a or --b says, in words NAME=VALUE. Words that it leaves out are the other side's."""
+    """The settings of --a or --b, in words NAME=VALUE. Words that it leaves out are the other
+    side's."""
 
     model: str
     data_type: DataType

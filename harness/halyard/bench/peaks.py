@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine can do at most, measured before and after all models."""
+"""This machine's peak rates, measured before and after all models."""
 
 from __future__ import annotations
 

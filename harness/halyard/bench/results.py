@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark found out."""
+"""The results of a benchmark."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EngineResult:
     times_ms: list[float] = field(default_factory=list)
     round_sizes: list[int] = field(default_factory=list)  # how many of them each round has
     warmup_ms: list[float] = field(default_factory=list)
-    # What this machine took of each of times_ms, of a model that NNAPI runs parts of; else empty.
+    # This machine's part of each of times_ms, of a model that NNAPI runs parts of; else empty.
     host_ms: list[float] = field(default_factory=list)
     prepare_ms: float | None = None
     first_ms: float | None = None  # the first execution, for which some prepare what is left
@@ -101,7 +101,7 @@ class EngineResult:
 
     @property
     def model_memory_bytes(self) -> int | None:
-        """What the model added at most."""
+        """The most memory that the model added."""
         if self.peak_memory_bytes is None or self.base_memory_bytes is None:
             return None
         return self.peak_memory_bytes - self.base_memory_bytes
@@ -328,8 +328,8 @@ class Skipped:
 
 
 def begun(benchmark_model: BenchmarkModel | FileModel, threads: int, word: str = "") -> ModelResult:
-    """What is known of it before any engine has seen the model. `word`: whose outputs the others
-    are compared with."""
+    """The result before any engine has seen the model. `word`: whose outputs the others are
+    compared with."""
     runnable = benchmark_model.runnable
     name, data_type, size = (
         (benchmark_model.name, benchmark_model.data_type, benchmark_model.size)

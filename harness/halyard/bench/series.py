@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What halyard bench does once a device is there: it looks for peers, and measures one model after
-the other."""
+"""The measurements of halyard bench once a device is there: it looks for peers, and measures one
+model after the other."""
 
 from __future__ import annotations
 

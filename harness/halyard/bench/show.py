@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of the benchmark found out elsewhere, from the JSON that it wrote."""
+"""Results of a run of the benchmark elsewhere, from the JSON that it wrote."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class SiteEngine(Engine):
             return self._whole(work, stack.pop_all())
 
     def _whole(self, work: Workload, until: ExitStack | None = None) -> Served:
-        """What NNAPI runs all of. `until` is closed after it."""
+        """The engines for a model that NNAPI runs all of. `until` is closed after it."""
         site, device = self.site, self.site.device
         if not device.has_binder:
             program = Path(device.put_program(native.RUNNER))

@@ -19,7 +19,7 @@ from halyard.records import standing
 from halyard.records.bench import Bench, Engine, Result
 from halyard.records.standing import Row, Standing
 
-# What the table in a page lies between.
+# The marks around the table in a page.
 BEGIN = "<!-- made of benchmarks/results by `make standing` -->"
 END = "<!-- end of what is made -->"
 

@@ -87,7 +87,7 @@ def print_model(terminal: Terminal, result: ModelResult, peak: Peak) -> None:
 
 
 def print_host(terminal: Terminal, engine: EngineResult) -> None:
-    """What this machine took of a model that NNAPI runs parts of."""
+    """This machine's part of a model that NNAPI runs parts of."""
     if engine.host_share is not None:
         terminal.detail(
             f"{engine.title}: on the host {_milliseconds(statistics.median(engine.host_ms))} ms of "

@@ -146,7 +146,7 @@ def _versions(peers: Sequence[Peer]) -> dict[str, str]:
 
 
 def _named(name: str, data_type: object, size: object, width: object) -> str:
-    """What is unknown, or not there, is left out."""
+    """Unknown and missing parts are left out."""
     words = [name, *(str(word) for word in (data_type, size) if word)]
     words += [f"width {width:g}"] if isinstance(width, float) and width != 1.0 else []
     return " ".join(words)

@@ -44,8 +44,8 @@ def judge_placement(engine: EngineResult, prepared: pb.CaseResult, backends: Seq
 
 
 def take_prepared(engine: EngineResult, process: Served, work: Workload, word: Reference) -> None:
-    """What the engine says of itself, and whether its outputs are right. That a peer refuses a
-    model is no failure; that its outputs are wrong is one. What is disputed is timed all the same.
+    """The engine's account of itself, and whether its outputs are right. That a peer refuses a
+    model is no failure; that its outputs are wrong is one. Disputed outputs are timed all the same.
     """
     prepared = process.prepared()
     engine.version = engine.version or prepared.version_string

@@ -58,7 +58,7 @@ class ValuedSubgraph:
 
 @dataclass(frozen=True)
 class Terms:
-    """What is said of a case beside its model and values."""
+    """The description of a case beside its model and values."""
 
     name: str
     spec: str
@@ -235,7 +235,7 @@ def tolerances(
 
 
 def tags(subgraphs: Sequence[ValuedSubgraph]) -> frozenset[str]:
-    """What is special of a model and its values; the names are those of the golden cases."""
+    """The special traits of a model and its values; the names are those of the golden cases."""
     main = subgraphs[0]
     found = set()
     if len(main.operations) > 1:

@@ -26,7 +26,7 @@ class Case:
     tags: frozenset[str]
     # Forms with other operand lifetimes that the official suite has of this case, too.
     lifetime_variants: tuple[tuple[str, ...], ...]
-    # What the official suite calls each of them.
+    # The official suite's names of them.
     lifetime_names: tuple[str, ...] = ()
     multinomial: Multinomial | None = None
     # Operands of the main subgraph that no derived form may compute inside the model, and constants

@@ -45,7 +45,7 @@ def load(path: Path | str) -> list[Case]:
 
 
 def files(folder: Path) -> list[Path]:
-    """What the index.json of a folder lists. HalyardError where there is none that can be read."""
+    """The entries of a folder's index.json. HalyardError where there is none that can be read."""
     index = folder / "index.json"
     try:
         return [folder / entry["file"] for entry in _read(index)["specs"]]

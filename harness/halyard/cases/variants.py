@@ -21,7 +21,7 @@ NOT_SIGNED = frozenset(
 )
 _UNSIGNED = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM
 _SIGNED = pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM_SIGNED
-# What the ADD that moves an operand inside the model can carry.
+# The types that the ADD which moves an operand inside the model can carry.
 _ADDABLE = frozenset(
     {
         pb.OPERAND_TYPE_TENSOR_FLOAT32,

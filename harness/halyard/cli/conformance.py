@@ -224,7 +224,7 @@ def _run_one(
 
 
 def _only(plan: Plan, names: frozenset[str], terminal: Terminal) -> Plan:
-    """What failed last time, of the plan; all of it where nothing did."""
+    """The runs of the plan that failed last time; all of it where nothing did."""
     left = tuple(planned for planned in plan.runs if planned.name in names)
     if not left:
         terminal.line("Nothing of this failed last time on the device: running all")
@@ -239,7 +239,7 @@ def _run(
     expectations: Expectations,
     settings: RunSettings,
 ) -> tuple[Report, BaseException | None]:
-    """What came out, also of a run that was ended before its end, and by what it was."""
+    """The outcome, also of a run that was ended before its end, and by what it was."""
     outcomes: list[Outcome] = []
     version = ""
     error: BaseException | None = None

@@ -86,7 +86,7 @@ def convert_command(
     conversion = convert(source, reading)
     if strict:
         conversion.refuse_unmapped()
-    # What is no valid model goes nowhere.
+    # An invalid model is not written.
     hal = _lowest_hal(conversion)
     files = _write_parts(conversion, output_path)
     if text_path is not None:

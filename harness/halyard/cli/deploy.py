@@ -159,7 +159,7 @@ def _tell(terminal: Terminal, deployment: Deployment, payload: Payload, name: st
 def _undo(
     terminal: Terminal, deployment: Deployment, name: str, *, dry_run: bool
 ) -> Sequence[Entry]:
-    """What it took back, or would."""
+    """The changes that it took back, or would."""
     if not deployment.is_there:
         terminal.line(f"{name}: nothing is deployed there")
         return []

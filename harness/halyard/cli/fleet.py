@@ -166,7 +166,7 @@ def run_several(
 
 
 def _run(terminal: Terminal, several: Several, plan: Plan) -> tuple[Fleet, BaseException | None]:
-    """What the devices ran, also where that was ended before its end, and by what it was."""
+    """The devices' results, also where the run was ended before its end, and by what it was."""
     shard = several.places.shard
     mode: Mode = "shard" if shard else "all"
     error: BaseException | None = None
@@ -195,7 +195,7 @@ def _run(terminal: Terminal, several: Several, plan: Plan) -> tuple[Fleet, BaseE
 
 @dataclass(frozen=True)
 class Ending:
-    """What the reports of a run have in common. `ended`: why it did not come to its end."""
+    """The part that all reports of a run share. `ended`: why it did not come to its end."""
 
     plan: Plan
     seconds: float

@@ -18,7 +18,7 @@ from halyard.errors import ConfigError, HalyardError
 from halyard.model.shapes import OpenDimensions
 from halyard.terminal.console import printable
 
-# What was typed behind the program's name, in a context's notes.
+# The words typed behind the program's name, in a context's notes.
 _TYPED = "halyard.typed"
 
 # As shells have it.

@@ -223,7 +223,7 @@ def _peak(terminal: Terminal, config: DeviceConfig, threads: int) -> Peak | None
 
 
 def placed(found: Capture) -> list[str]:
-    """What each backend ran, why others did not, and which forms lost to the kernels."""
+    """The nodes that each backend ran, why others did not, and which forms lost to the kernels."""
     rows: dict[str, list[NodeTime]] = {}
     for node in found.nodes:
         rows.setdefault(node.row.backend or "nothing", []).append(node)

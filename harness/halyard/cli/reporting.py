@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What conformance and vts have in common: how they open a driver, and how they end."""
+"""The common part of conformance and vts: how they open a driver, and how they end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Opening:
 
 
 def ended_by(error: BaseException | None) -> str:
-    """What a report says of a run that did not come to its end; empty where it did."""
+    """A report's note on a run that did not come to its end; empty where it did."""
     if error is None:
         return ""
     return str(error).partition("\n")[0] if isinstance(error, HalyardError) else "interrupted"

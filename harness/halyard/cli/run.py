@@ -58,7 +58,8 @@ RunModel = BenchmarkModel | FileModel | DynamicModel
 
 @dataclass(frozen=True)
 class HalChoice:
-    """What --hal names. `required`: every one of its versions has to carry the model."""
+    """The versions that --hal names. `required`: every one of its versions has to carry the
+    model."""
 
     chosen: hal_version.Choice
     required: bool
@@ -82,7 +83,7 @@ class HalChoice:
         return carrying
 
     def targets(self, instance: str) -> Targets:
-        """What reaches a service in each version."""
+        """The target that reaches a service in each version."""
         return lambda version: Target.service(
             instance,
             self.chosen.newest_of
@@ -99,8 +100,7 @@ def parse_hal(text: str | None) -> HalChoice:
 
 @dataclass(frozen=True)
 class ServiceChoice:
-    """What a service is started with; the defaults say nothing. ConfigError for what makes no
-    sense."""
+    """A service's arguments; the defaults set none. ConfigError for contradictory options."""
 
     service_name: str | None = None
     unsupported: str | None = None
@@ -170,7 +170,7 @@ _service_options = filled(
 
 @dataclass(frozen=True)
 class RunExtras:
-    """What is done beside the executions."""
+    """Actions beside the executions."""
 
     dynamic: bool
     placement: bool
@@ -286,7 +286,7 @@ def run(
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for, once it is known to make sense."""
+    """The command line's request, once it is known to make sense."""
 
     benchmark_model: RunModel
     versions: HalChoice
@@ -373,7 +373,7 @@ class Request:
 
 
 def _operations(text: str | None) -> list[str]:
-    """What -u names: operations, or their codes, with commas between."""
+    """The operations that -u names: operations, or their codes, with commas between."""
     names = [item.strip() for item in text.split(",")] if text is not None else []
     for name in names:
         if not (name.isascii() and name.isdigit()):
@@ -389,7 +389,7 @@ def _refuse(options: Mapping[str, str | int | None], reason: str) -> None:
 
 @contextmanager
 def _kept(written: WrittenFiles, measurements: Sequence[Measurement], name: str) -> Iterator[None]:
-    """What was measured by then stays, where it can't be printed, or what comes after it fails."""
+    """Measurements made by then are kept, where they can't be printed, or a later step fails."""
     try:
         yield
     finally:

@@ -28,7 +28,7 @@ from halyard.cli.group import DefaultGroup
 from halyard.errors import ConfigError
 from halyard.paths import config
 
-# What click keeps for a command, and for the commands below it: values as they would be typed.
+# Click's defaults of a command, and for the commands below it: values as they would be typed.
 Defaults = dict[str, object]
 
 VARIABLE = "HALYARD_SETTINGS"
@@ -41,7 +41,8 @@ def usual() -> Path | None:
 
 
 def load(path: Path, program: click.Group) -> Defaults:
-    """What a file sets, by command. ConfigError names the file, the line, and what may be there."""
+    """A file's settings, by command. ConfigError names the file, the line, and what may be
+    there."""
     try:
         node = yaml.compose(path.read_text(), Loader=yaml.SafeLoader)
     except OSError as error:
@@ -65,7 +66,7 @@ class _Refused(ValueError):
 def _of_group(node: yaml.Node, group: click.Group, owner: str, *, is_top: bool) -> Defaults:
     commands = group.commands
     own = {name: option for name, option in _options(group).items() if not is_top}
-    # What needs no name on the command line needs none here.
+    # A command that needs no name on the command line needs none here.
     unnamed = commands[group.default] if isinstance(group, DefaultGroup) else None
     of_unnamed = _options(unnamed) if unnamed is not None else {}
     found: Defaults = {}
@@ -89,7 +90,7 @@ def _of_group(node: yaml.Node, group: click.Group, owner: str, *, is_top: bool) 
 
 
 def _of(found: Defaults, command: str) -> Defaults:
-    """What is found for a command."""
+    """The settings found for a command, to be added to."""
     mine = found.setdefault(command, {})
     assert isinstance(mine, dict)
     return mine

@@ -172,7 +172,7 @@ def _how_many(units: Sequence[Unit]) -> str:
 def _run(
     terminal: Terminal, driver: Driver, units: list[Unit], settings: RunSettings
 ) -> tuple[Report, BaseException | None]:
-    """What came out, also of a run that was ended before its end, and by what it was."""
+    """The outcome, also of a run that was ended before its end, and by what it was."""
     outcomes: list[Outcome] = []
     version = ""
     error: BaseException | None = None

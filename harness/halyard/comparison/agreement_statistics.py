@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of two results beside their difference: agreement of the best classes, and whether
+"""Statistics of two results beside their difference: agreement of the best classes, and whether
 they are within limits."""
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class SideChoice:
 
     @contextmanager
     def or_alike(self) -> Iterator[None]:
-        """What turns out to be no device may be meant for a backend or a library."""
+        """A name that is no device's may be meant for a backend or a library."""
         try:
             yield
         except ConfigError as error:
@@ -83,7 +83,7 @@ def _backends(text: str, backend_folder: str) -> tuple[str, ...]:
 
 
 def _device(text: str, backend_folder: str) -> SideChoice:
-    """What stands behind colons at the end, as far as it is of ours; the rest is the device."""
+    """The words behind colons at the end, as far as they are ours; the rest is the device."""
     device, hal, instance = text, hal_version.Choice(), ""
     backends: tuple[str, ...] = ()
     while True:

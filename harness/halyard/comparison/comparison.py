@@ -198,7 +198,7 @@ def _ran(side: Side, answers: Sequence[Answer]) -> Ran:
 
 
 def _fusions(sets: Sequence[Compared], layers: Layers | None, settings: Settings) -> Sequence[str]:
-    """What the layers say beside what the whole model said."""
+    """The layers' result beside that of the whole model."""
     if layers is None:
         return []
     notes = ["every tensor was made an output for the layers: nothing is fused in them"]

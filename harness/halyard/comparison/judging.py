@@ -188,7 +188,8 @@ def _integer_verdict(
 
 
 def _widening(spread: Spread | None, number: int) -> Iterator[Widest]:
-    """What is known of an output, and what is found out as long as that is asked for."""
+    """The judgement of an output as known so far, and as refined for as long as that is asked
+    for."""
     while spread is not None:
         yield spread.widest[number]
         if not spread.widen():

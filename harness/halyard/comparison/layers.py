@@ -243,7 +243,7 @@ def _isolated(
         answer = answers.get(alone.outputs)
         if answer is None or answer.outputs is None:
             why = answer.reason if answer else "not all of its inputs and outputs are known"
-            # What the first pass said of it stands, for want of better.
+            # The first pass's reason stands, for want of a better one.
             made.append(replace(layer, reason=layer.reason or f"not isolated: {why}"))
             continue
         differences = [

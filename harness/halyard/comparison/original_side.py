@@ -120,7 +120,7 @@ class OriginalSide(LibrarySide):
         return Tensors(values, reasons, requests=requests)
 
     def _exposed(self, names: Sequence[str], inputs: Sequence[Array]) -> Mapping[str, Array] | str:
-        """What the file computes of these names."""
+        """The values of these names as the file computes them."""
         source = self._conversion.source
         try:
             content = _EXPOSERS[source.format](source, names)
@@ -132,7 +132,7 @@ class OriginalSide(LibrarySide):
             return str(error)
 
     def _file(self, path: Path, inputs: Sequence[Array]) -> Mapping[str, Array] | str:
-        """What a file gives, by the names of its outputs; or why it gives nothing."""
+        """A file's results, by the names of its outputs; or why it gives nothing."""
         try:
             given = original_inputs(self._conversion, inputs)
             with self._engine.load(path, [each.shape for each in given]) as loaded:

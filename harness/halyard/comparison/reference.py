@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What results are compared with: what its own engine makes of a model's file on this machine, and
-LiteRT of a model that Halyard wrote."""
+"""The references that results are compared with: a file's own engine on this machine, and LiteRT
+for a model that Halyard wrote."""
 
 from __future__ import annotations
 

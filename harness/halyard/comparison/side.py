@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared: a device's driver, or another engine, asked for the outputs of models."""
+"""A side of a comparison: a device's driver, or another engine, asked for the outputs of models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Answer:
 
     outputs: Sequence[Array] | None = None
     reason: str = ""
-    # What ran each operation, by its index in the model, as far as the side tells.
+    # The backend that ran each operation, by its index in the model, as far as the side tells.
     backends: dict[int, str] = field(default_factory=dict)
     # Of a model that NNAPI runs parts of: what the host's took of an execution's time, from 0 to 1.
     host_share: float | None = None
@@ -45,7 +45,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Tensors:
-    """What a side computed inside a model, by operand, and why others are not there."""
+    """Values that a side computed inside a model, by operand, and why others are not there."""
 
     values: Mapping[int, Array]
     reasons: Mapping[int, str] = field(default_factory=dict)
@@ -74,14 +74,14 @@ class Side(Protocol):
         return None
 
     def inside(self, runnable: RunnableModel, inputs: Sequence[Array]) -> Tensors | None:
-        """What it computes inside the model, for a side that has a way of its own to tell; None:
-        by models whose temporaries are outputs, as any side."""
+        """Values inside the model, for a side that has a way of its own to tell them; None: by
+        models whose temporaries are outputs, as any side."""
         del runnable, inputs
         return None
 
     def between(self, model: PartitionedModel, inputs: Sequence[Array]) -> Mapping[str, Array]:
-        """What goes from part to part, by the names of the parts' inputs. HalyardError where it
-        does not tell."""
+        """Values that go from part to part, by the names of the parts' inputs. HalyardError where
+        it does not tell."""
         del model, inputs
         raise EngineRefused(f"{self.name} does not tell what goes from part to part")
 

@@ -31,7 +31,7 @@ _DRAWS = 4
 
 @dataclass(frozen=True)
 class Variation:
-    """What an engine gives in another way; `how` says in which."""
+    """An engine's results in another way; `how` says in which."""
 
     how: str
     outputs: Sequence[Array]

@@ -89,7 +89,7 @@ _CELLS = 40
 
 
 def print_schedule(terminal: Terminal, shares: Sequence[Share], seconds: float) -> None:
-    """What each device did when: a cell is a fortieth of the whole."""
+    """Each device's schedule: a cell is a fortieth of the whole."""
     terminal.heading(f"schedule, {seconds:.1f} s")
     rows = []
     for share in shares:

@@ -69,7 +69,7 @@ class Station:
             return str(error)
 
     def run(self, cases: Sequence[Planned]) -> tuple[list[tuple[str, Outcome]], str, str]:
-        """What came of them, the driver's version, and why it ended before its end."""
+        """Their outcomes, the driver's version, and why it ended before its end."""
         outcomes: list[tuple[str, Outcome]] = []
         try:
             for planned, outcome in self._worker.run(cases):
@@ -216,7 +216,7 @@ class StationWorker:
             self._call(_close, None)
 
     def _call(self, task: Callable[[str, Any], Any], argument: object) -> Any:
-        """What the task gives on the worker. Dask would wait for ever for a worker that is gone."""
+        """The task's result on the worker. Dask would wait for ever for a worker that is gone."""
         try:
             future = self._client.submit(
                 task, self._key, argument, workers=[self._worker], pure=False, retries=0

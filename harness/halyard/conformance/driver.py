@@ -64,7 +64,7 @@ class Driver:
         return driver
 
     def target(self, version: pb.HalVersion) -> Target:
-        """What the runner is to drive for that version."""
+        """The target that the runner is to drive for that version."""
         if not self.device.has_binder:
             return Target.in_process()
         unspecified = version == pb.HAL_VERSION_UNSPECIFIED

@@ -35,7 +35,7 @@ class Turn:
 
 @dataclass
 class Share:
-    """What a device has done."""
+    """A device's share of a run."""
 
     name: str
     place: Place = field(default_factory=lambda: Place("", ""))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What failed last time on a device, for --last-failed."""
+"""Cases that failed last time on a device, for --last-failed."""
 
 from __future__ import annotations
 

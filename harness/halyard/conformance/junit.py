@@ -13,7 +13,7 @@ from pathlib import Path
 
 from halyard import output_file
 
-# What XML 1.0 can't hold.
+# Characters that XML 1.0 can't hold.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a conformance case came to on a device."""
+"""The outcome of a conformance case on a device."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class VersionChoice:
-    """What --hal means here."""
+    """The meaning of --hal here."""
 
     chosen: hal_version.Choice = field(default_factory=hal_version.Choice)
     # Of each case the lowest one that can carry it; of a service the lowest of HIDL's.

@@ -43,7 +43,8 @@ _WRONG_COMMAND = 2
 
 
 class CaseSession:
-    """What the options of a session mean. The device is opened when the first test needs it."""
+    """The run that a session's options ask for. The device is opened when the first test needs
+    it."""
 
     def __init__(
         self,
@@ -219,7 +220,7 @@ class CasePlugin:
         self._items = [item for item in session.items if isinstance(item, CaseItem)]
 
     def outcome(self, item: CaseItem) -> Outcome:
-        """What came of the item's case; the others run on meanwhile."""
+        """The outcome of the item's case; the others run on meanwhile."""
         name = item.planned.name
         while name not in self._outcomes:
             if self._error is not None:

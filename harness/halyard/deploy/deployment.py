@@ -38,7 +38,7 @@ _STOP_TIMEOUT = 10.0
 
 @dataclass(frozen=True)
 class Change:
-    """What has to be done for an item, in a word: put, replace, remove; make of a folder."""
+    """An item's action, in a word: put, replace, remove; make of a folder."""
 
     word: str
     item: Item | MadeFolder
@@ -76,13 +76,13 @@ class Deployment:
         return self._patient.has_init
 
     def entries(self) -> list[Entry]:
-        """What --undo would take back, in its order."""
+        """The changes that --undo would take back, in its order."""
         return list(reversed(self._journal.entries))
 
     # ---- deploying --------------------------------------------------------------------------
 
     def changes(self, payload: Payload) -> list[Change]:
-        """What is not yet as it has to be."""
+        """The items that are not yet as they have to be."""
         names = " ".join(shlex.quote(item.target) for item in payload.items)
         said = self._root.shell(
             f'for f in {names}; do [ -f "$f" ] && echo $(sha256sum <"$f" | cut -c -64) '
@@ -333,7 +333,7 @@ class Deployment:
         return entries
 
     def _services(self) -> list[str]:
-        """What scripts that were deployed call their services."""
+        """The services' names in scripts that were deployed."""
         targets = self._journal.targets()
         scripts = [shlex.quote(path) for path in targets if path.endswith(".rc")]
         return [

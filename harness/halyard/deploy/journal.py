@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a deployment has changed on a device, kept there, so that all of it can be taken back.
+"""The journal of a deployment's changes on a device, kept there, so that all of them can be taken
+back.
 
 Each change is written down before it is made, and what was there is kept before that. So whatever
 moment a deployment ends at, the journal tells of every change, and perhaps of one that was not
@@ -36,7 +37,7 @@ PART = ".halyard-part"
 
 Kind = Literal["file", "folder", "data", "mount", "stopped"]
 
-# What the service keeps in its own folder (driver/prepare/cache_key.cc).
+# The service's file in its own folder (driver/prepare/cache_key.cc).
 _KEY = "compilation_cache.key"
 
 
@@ -175,7 +176,7 @@ class Journal:
             case "file":
                 self.run(f"rm -f {part} {quoted}")
             case "folder":
-                # What others have put there since stays.
+                # Files that others have put there since stay.
                 self._root.shell(f"rmdir {quoted} 2>/dev/null")
             case "data":
                 self._root.shell(

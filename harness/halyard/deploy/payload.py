@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is put on a device: the program, and what starts and declares it, as its release has it."""
+"""The files to put on a device: the program, and what starts and declares it, as its release has
+it."""
 
 from __future__ import annotations
 

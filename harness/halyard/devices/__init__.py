@@ -46,7 +46,7 @@ _NAMES = [f"{kind}{machine.suffix}" for machine in MACHINES.values() for kind in
 
 
 def config_of(name: str) -> DeviceConfig:
-    """What a name on the command line means.
+    """The device that a name on the command line means.
 
     `host`; `vm`; the same emulated for another architecture, `host-arm64` and `vm-arm64`; one of
     several virtual devices, `vm:NAME`; a YAML file; HOST:PORT for a phone on TCP; anything else is
@@ -73,7 +73,7 @@ def config_of(name: str) -> DeviceConfig:
 
 
 def vm_options(config: DeviceConfig) -> VmOptions:
-    """What a configuration says of a virtual device."""
+    """A configuration's options of a virtual device."""
     return VmOptions(
         machine=config.emulated(),
         name=config.name or "",

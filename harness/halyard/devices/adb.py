@@ -188,7 +188,7 @@ class AdbDevice:
 
     def pull(self, remote: str, local: Path, *, progress: Progress | None = None) -> None:
         command = f"pull {remote} {local}"
-        # What is there stays whole until all of the new file has come.
+        # An existing file stays whole until all of the new one has come.
         part = local.with_name(f".{local.name}.part")
         try:
             local.parent.mkdir(parents=True, exist_ok=True)
@@ -239,7 +239,7 @@ class AdbDevice:
             raise
 
     def _uname(self) -> str:
-        """What its kernel calls its processor, which tells whose programs it runs."""
+        """Its kernel's name of its processor, which tells whose programs it runs."""
         if self._processor is None:
             self._processor = self.shell("uname -m").check().stdout.strip()
         return self._processor

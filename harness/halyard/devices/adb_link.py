@@ -42,7 +42,7 @@ _USB_LOOK = 0.05
 
 
 class AdbLink(Protocol):
-    """What AdbDevice needs of a connection. It must be closed after LinkBroken, LinkTimeout,
+    """The connection that AdbDevice needs. It must be closed after LinkBroken, LinkTimeout,
     LinkOverflow and LocalFileError. `limit`: as many bytes as are taken from the device."""
 
     def connect(self, timeout: float) -> None: ...
@@ -246,7 +246,7 @@ def _adding_up(progress: Progress | None) -> Callable[[str, int, int], None] | N
     return add
 
 
-# What only a file gives, not a socket.
+# Errors of files alone, not of sockets.
 _FILE_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 
 
@@ -283,5 +283,5 @@ def _translated() -> Iterator[None]:
     ) as error:
         raise LinkBroken(str(error) or type(error).__name__) from error
     except (KeyError, IndexError, struct.error, UnicodeError) as error:
-        # What the library makes of an answer that is none.
+        # The library's exception for a malformed answer.
         raise LinkBroken(f"the device's answer makes no sense: {error!r}") from error

@@ -145,7 +145,7 @@ class Library(LibraryDevice):  # type: ignore[misc]
         self._is_spoilt = False
 
     def stream(self, service: bytes, command: bytes, timeout: float) -> Iterator[bytes]:
-        """What the service says of a command, as it comes. The library's public exec_out joins the
+        """The service's output for a command, as it comes. The library's public exec_out joins the
         parts itself, and loses them all on a timeout."""
         parts: Iterator[bytes] = self._streaming_service(
             service,

@@ -18,8 +18,8 @@ class OutputTooLarge(Exception):
 def run_bounded(
     words: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float, limit: int
 ) -> subprocess.CompletedProcess[bytes]:
-    """What subprocess.run gives with captured output and no input. subprocess.TimeoutExpired has
-    what was written until then. `limit`: in bytes, of both streams together."""
+    """subprocess.run with captured output and no input. subprocess.TimeoutExpired has what was
+    written until then. `limit`: in bytes, of both streams together."""
     with subprocess.Popen(
         words,
         cwd=folder,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device's times depend on beside the model: heat, frequencies, power. And waiting until it
-has cooled down."""
+"""Conditions of a device that times depend on beside the model: heat, frequencies, power. And
+waiting until it has cooled down."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ class Gate:
         return ""
 
     def untold(self, now: Conditions) -> str:
-        """What it can't wait for, since the device does not tell; empty: nothing."""
+        """Conditions that it can't wait for, since the device does not tell; empty: nothing."""
         words = []
         if self.most_c is not None and now.temperature_c is None:
             words.append("no temperature (/sys/class/thermal)")

@@ -85,12 +85,12 @@ class DeviceConfig:
     asked: frozenset[str] = frozenset()
 
     def emulated(self) -> Machine:
-        """What a virtual device is, or a host stands for."""
+        """The machine that a virtual device is, or a host stands for."""
         return MACHINES[self.machine] if self.machine else X86_64
 
 
 class FieldError(ConfigError):
-    """What is wrong with a field. `field` is its name, with those around it: service.instance."""
+    """An error in a field. `field` is its name, with those around it: service.instance."""
 
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)
@@ -229,7 +229,7 @@ def _refused(name: str, value: object) -> FieldError:
 
 
 def _content(node: yaml.Node | None) -> object:
-    """What the file says. FieldError for a name that is there twice, of which YAML takes the last
+    """The file's contents. FieldError for a name that is there twice, of which YAML takes the last
     one without a word."""
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()

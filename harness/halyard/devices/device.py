@@ -29,7 +29,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command on a device gave."""
+    """The result of a command on a device."""
 
     command: str
     exit_code: int
@@ -107,7 +107,8 @@ class Service(Protocol):
 
     @property
     def interfaces(self) -> Sequence[str]:
-        """What it registered, as "interface/name": HIDL's, oldest version first, then AIDL's."""
+        """The services it registered, as "interface/name": HIDL's, oldest version first, then
+        AIDL's."""
         ...
 
     def is_running(self) -> bool: ...
@@ -117,7 +118,7 @@ class Service(Protocol):
         ...
 
     def report(self) -> Mapping[str, Sequence[str]]:
-        """What it says about itself when asked through binder: values by name."""
+        """Its account of itself through binder: values by name."""
         ...
 
     def stop(self) -> int:
@@ -137,7 +138,7 @@ class Service(Protocol):
 class Device(Protocol):
     """A device. Methods raise DeviceError, or one of its kinds. Not for two threads at a time.
 
-    What is larger than `limits` ends with TooMuchSent."""
+    Output larger than `limits` ends with TooMuchSent."""
 
     limits: Limits
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an adb connection fails with."""
+"""The errors of an adb connection."""
 
 from halyard.errors import HalyardError
 

@@ -27,7 +27,7 @@ _OLD_RUN = 12 * 60
 
 @dataclass(frozen=True)
 class ServiceFolder:
-    """What is found in one."""
+    """The contents of one."""
 
     path: str
     owner: Owner | None

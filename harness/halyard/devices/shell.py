@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device's shell gives, and how to ask it for more than adb carries.
+"""Output of a device's shell, also of more than adb carries.
 
 adb's exec service carries one stream of bytes and no exit code. A command is therefore wrapped:
 the shell around it keeps its stderr, and a line with a random marker follows its stdout, with the

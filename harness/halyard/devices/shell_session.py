@@ -32,7 +32,8 @@ class Stream(Protocol):
     """The stream of an adb connection. Nothing is written before the last write was taken."""
 
     def fileno(self) -> int | None:
-        """What becomes readable when there is something; None where that can't be told."""
+        """The descriptor that becomes readable when there is output; None where that can't be
+        told."""
         ...
 
     def write(self, data: bytes) -> None: ...
@@ -148,7 +149,7 @@ def _terminal(source: int) -> Iterator[list[bool]]:
     modes = termios.tcgetattr(source)
     before = signal.signal(signal.SIGWINCH, note)
     try:
-        # What was typed ahead stays.
+        # Keys that were typed ahead stay.
         tty.setraw(source, termios.TCSADRAIN)
         yield resized
     finally:

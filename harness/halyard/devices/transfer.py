@@ -60,7 +60,7 @@ def pull_folder(device: Device, remote: str, local: Path, listener: Listener) ->
 
 
 def _found(device: Device, root: str, kind: str) -> list[PurePosixPath]:
-    """What lies below, from there."""
+    """Paths below, from there."""
     said = device.exec(f"cd {shlex.quote(root)} && find . -mindepth 1 -type {kind} -print0")
     names = [name.decode(errors="surrogateescape") for name in said.split(b"\0") if name]
     return [PurePosixPath(name) for name in names]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What everything else needs: root, room on the disk, memory, a clock."""
+"""Needs of all other checks: root, room on the disk, memory, a clock."""
 
 from __future__ import annotations
 

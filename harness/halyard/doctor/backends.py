@@ -12,7 +12,7 @@ from halyard.doctor.patient import Patient, option
 from halyard.errors import DeviceError
 from halyard.programs import native
 
-# What CpuAcc has kernels for, best first: flags of /proc/cpuinfo.
+# The features that CpuAcc has kernels for, best first: flags of /proc/cpuinfo.
 _FEATURES = (
     ("i8mm", "int8 matrices (i8mm)"),
     ("asimddp", "int8 dot products (dotprod)"),
@@ -88,7 +88,7 @@ def _wanted(patient: Patient) -> str:
 
 
 def _of_service(patient: Patient, wanted: str) -> Iterator[Finding]:
-    """What the service says of itself through binder."""
+    """The service's account of itself through binder."""
     if not patient.own_processes:
         yield ok(f"backends that it would be started with: {wanted}")
         return

@@ -25,7 +25,7 @@ from halyard.doctor.patient import Patient
 
 @dataclass(frozen=True)
 class Check:
-    """What it looks at, in words for its name."""
+    """The subject of the check, in words for its name."""
 
     name: str
     look: Callable[[Patient], Iterator[Finding]]

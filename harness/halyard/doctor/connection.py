@@ -18,7 +18,7 @@ _SERVER = ("127.0.0.1", 5037)
 _PATIENCE = 2.0
 _LARGEST = 1 << 16
 
-# What a server calls states in which nothing can be done, and what helps.
+# A server's names of states in which nothing can be done, and their remedies.
 _STATES = {
     "unauthorized": ("the phone has not allowed this machine", "say yes on its screen", ""),
     "offline": ("the phone does not answer", "plug it in again", "adb reconnect offline"),
@@ -53,8 +53,8 @@ def adb() -> Iterator[Finding]:
 
 
 def states() -> Mapping[str, str]:
-    """What an adb server that runs says of each device; empty where none runs: it is not started,
-    as it would take the phones."""
+    """A running adb server's state of each device; empty where none runs: it is not started, as it
+    would take the phones."""
     try:
         with socket.create_connection(_SERVER, _PATIENCE) as connection:
             connection.settimeout(_PATIENCE)

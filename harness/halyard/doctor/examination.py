@@ -39,7 +39,7 @@ def examine(config: DeviceConfig, name: str, instance: str, opened: Open) -> Ite
 
 
 def checked(patient: Patient, checks: Sequence[Check] | None = None) -> Iterator[Finding]:
-    """What these checks find; left out: all that suit the device."""
+    """The findings of these checks; left out: all that suit the device."""
     for check in checks if checks is not None else checks_for(patient):
         try:
             yield from _named(check.name, check.look(patient))
@@ -51,7 +51,7 @@ def checked(patient: Patient, checks: Sequence[Check] | None = None) -> Iterator
             said = (error.stderr.strip() or error.message).splitlines()[0]
             yield replace(unknown(f"it can't be looked at: {said}"), check=check.name)
         except ValueError as error:
-            # What a device says where it should say a number.
+            # A device's answer where a number was expected.
             yield replace(unknown(f"the device's answer makes no sense: {error}"), check=check.name)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a check comes to."""
+"""The finding of a check."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was seen and, unless it is as it should be, what mends it: a sentence, and the command
-    to type where there is one."""
+    """The observation and, unless it is as it should be, the remedy: a sentence, and the command to
+    type where there is one."""
 
     verdict: Verdict
     seen: str

@@ -88,7 +88,7 @@ class ServiceSection:
 
 @dataclass(frozen=True)
 class MadeFolder:
-    """What init makes by `mkdir PATH MODE USER GROUP` when the device boots."""
+    """A folder that init makes by `mkdir PATH MODE USER GROUP` when the device boots."""
 
     path: str
     mode: int

@@ -39,7 +39,7 @@ class Declaration:
         return f"{places.PACKAGE}@1.{self.version}::IDevice"
 
     def registrations(self) -> list[str]:
-        """What a service has to register for it, as "interface/name"."""
+        """The names that a service has to register for it, as "interface/name"."""
         if self.wire is Wire.AIDL:
             return [f"{self.interface}/{self.instance}"]
         minors = range(self.version + 1)

@@ -87,7 +87,7 @@ class Patient:
         return self.root.shell(command, timeout)
 
     def said(self, command: str) -> str:
-        """What a command printed, whatever its exit code."""
+        """A command's output, whatever its exit code."""
         return self.shell(command).stdout.strip()
 
     def typed(self, command: str) -> str:

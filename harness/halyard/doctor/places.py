@@ -8,9 +8,9 @@ PROGRAM_FOLDER = "/vendor/bin/hw"
 SCRIPT_FOLDER = "/vendor/etc/init"
 FRAGMENT_FOLDER = "/vendor/etc/vintf/manifest"
 
-# What halyard deploy keeps: its journal, what was there before, the service's log, and the program
-# where /vendor can't be written. What root reads and runs lies where no other user can write, which
-# the work folder does not.
+# The files of halyard deploy: its journal, the files it replaced, the service's log, and the
+# program where /vendor can't be written. Files that root reads and runs lie where no other user can
+# write, which the work folder does not.
 DEPLOYMENT = "/data/local/halyard"
 # Where root alone puts programs.
 OF_ROOT = ("/vendor/", "/odm/", "/system/", "/apex/", f"{DEPLOYMENT}/")

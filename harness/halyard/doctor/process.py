@@ -69,8 +69,8 @@ def _absent(patient: Patient) -> Finding:
 
 
 def _ends(patient: Patient) -> Iterator[Finding]:
-    """What is known of how services ended: by init's words in the kernel's log, and by the exit
-    code that the harness keeps."""
+    """The known ends of services: by init's words in the kernel's log, and by the exit code that
+    the harness keeps."""
     ends = re.findall(
         r"init: Service '([^']*neuralnetworks[^']*)' \(pid \d+\) "
         r"(exited with status \d+|received signal \d+)",

@@ -100,7 +100,7 @@ def _build(machine: str) -> str:
 
 
 def _machine(head: bytes) -> str | None:
-    """What an ELF file is for; None: it is none."""
+    """The machine that an ELF file is for; None: it is no ELF file."""
     if len(head) < _HEADER or head[:4] != b"\x7fELF":
         return None
     order = ">" if head[5] == 2 else "<"

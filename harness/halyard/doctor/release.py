@@ -24,8 +24,8 @@ _SINCE = (
 )
 _FIRST = 27
 _AIDL = 31
-# What keeps the runtime from drivers where it is set, and to what. Only debuggable runtimes read
-# them.
+# Properties that keep the runtime from drivers where they are set, and to which value. Only
+# debuggable runtimes read them.
 _STEERING = {
     "debug.nn.cpuonly": ("0", "the runtime computes all by itself and asks no driver"),
     "debug.nn.partition": ("2", "the runtime does not insist on partitioning over drivers"),

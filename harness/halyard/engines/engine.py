@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every engine can do: prepare a model, execute it, and time it."""
+"""The interface of every engine: prepare a model, execute it, and time it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What engines that are Python packages have in common."""
+"""The common part of engines that are Python packages."""
 
 from __future__ import annotations
 

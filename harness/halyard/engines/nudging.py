@@ -14,7 +14,7 @@ from halyard.model import Array
 # Of a weight's elements. Smaller constants may be extents or thresholds, and others for an ulp.
 _LEAST = 16
 _SEED = 0
-# What sums of a layer are off by in another order, as a share of them.
+# The error of a layer's sums in another order, as a share of them.
 _SUMS = 2**-20
 # ONNX's operators, and ONNX Runtime's, whose first input is rounded.
 _ROUNDING = (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model was given and what it gave, as .npz files: an array for each input or output under
-its name, in the type and the shape that the model's own file has for it."""
+"""A model's inputs and outputs as .npz files: an array for each input or output under its name, in
+the type and the shape that the model's own file has for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from halyard.model.fitting import fitted
 
 
 def write_inputs(path: Path, benchmark_model: AnyModel, inputs: Sequence[Array]) -> None:
-    """What it ran on; --input takes the file."""
+    """The inputs it ran on; --input takes the file."""
     infos = benchmark_model.runnable.inputs
     if isinstance(benchmark_model, FileModel):
         inputs, infos = (

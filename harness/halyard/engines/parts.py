@@ -21,7 +21,7 @@ from halyard.proto import halyard_pb2 as pb
 # Executes what NNAPI runs, with inputs: so often, after so many others.
 Report = Callable[[Workload, int, int], pb.CaseResult]
 
-# What runs a part that NNAPI does not.
+# The engine of a part that NNAPI does not run.
 HOST = "host"
 
 # Sums over the parts.
@@ -52,8 +52,8 @@ class PartsRun(Prepared):
 
     @property
     def values(self) -> Mapping[str, Array]:
-        """What went into the whole and came out of its parts in the last report that failed
-        nowhere, by the names that the parts have for it."""
+        """The values that went into the whole and came out of its parts in the last report without
+        a failure, by the names that the parts have for it."""
         return self._values
 
     @property
@@ -62,7 +62,7 @@ class PartsRun(Prepared):
 
     @property
     def host_ns(self) -> Sequence[int]:
-        """What the host's parts took of each execution that the last report counted."""
+        """The time of the host's parts in each execution that the last report counted."""
         return self._host_ns
 
     def report(self, count: int, warmup: int = 0) -> pb.CaseResult:
@@ -133,7 +133,7 @@ class PartsRun(Prepared):
 
 
 def of_host(part: HostPart, median_ns: float) -> pb.CaseResult:
-    """What there is to say of it: its operators, and one row for what they take together."""
+    """The result of the host's part: its operators, and one row for what they take together."""
     result = pb.CaseResult(partitions=1)
     for operator in part.operators:
         kind = [*operator.split(), "", ""][1]
@@ -151,7 +151,7 @@ def of_host(part: HostPart, median_ns: float) -> pb.CaseResult:
 
 
 def joined(said: Sequence[pb.CaseResult], count: int) -> pb.CaseResult:
-    """What the parts say. Where the host runs all of them, NNAPI takes no time."""
+    """The parts' results, joined. Where the host runs all of them, NNAPI takes no time."""
     ran = [result for result in said if result.examples]
     if not ran:
         timings = [pb.Timing() for _ in range(count)]

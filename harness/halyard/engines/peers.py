@@ -84,7 +84,7 @@ class PeerEngine:
 
 @dataclass(frozen=True)
 class FoundPeer:
-    """What became of looking for it: a version, or why there is none."""
+    """The result of looking for it: a version, or why there is none."""
 
     peer: Peer
     version: str = ""

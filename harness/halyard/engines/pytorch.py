@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch, on a GPU through CUDA, in the modes that people use it in.
 
-What is timed is what an app sees: from inputs in the host's memory to outputs in the host's memory,
+Times are as an app sees them: from inputs in the host's memory to outputs in the host's memory,
 both pinned, with the device synchronised.
 """
 
@@ -53,7 +53,7 @@ class Mode(enum.Enum):
 
     @property
     def inductor(self) -> str:
-        """What torch.compile() calls it; empty where it is not asked."""
+        """torch.compile()'s name of the mode; empty where it is not asked."""
         return {Mode.COMPILE: "reduce-overhead", Mode.AUTOTUNE: "max-autotune"}.get(self, "")
 
 

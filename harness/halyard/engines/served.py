@@ -40,8 +40,8 @@ class Served(Prepared):
 
     @property
     def host_ns(self) -> Sequence[int]:
-        """What parts that the host runs took of each execution of the last time(), in nanoseconds;
-        empty of a model that NNAPI runs whole."""
+        """The time of parts that the host runs in each execution of the last time(), in
+        nanoseconds; empty of a model that NNAPI runs whole."""
         return ()
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Served(Prepared):
     def profile(
         self, count: int, warmup: int, *, expected_s: float = 0.0
     ) -> Sequence[pb.NodeProfile]:
-        """What each node took in so many executions. Only our runner tells."""
+        """Each node's times in so many executions. Only our runner tells."""
 
     def keep_to(self, cores: Sequence[int]) -> None:  # noqa: ARG002
         """Only these, from now on, where it is a process of this machine."""

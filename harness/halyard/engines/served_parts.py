@@ -209,7 +209,7 @@ class ServedParts(Served):
 
 
 def _told(held: _Held) -> pb.CaseResult:
-    """What joined() takes of a part."""
+    """The result of a part, as joined() takes it."""
     if not isinstance(held.part, HostPart):
         return held.said
     told = of_host(held.part, 0)

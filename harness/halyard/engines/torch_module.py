@@ -287,7 +287,7 @@ def _pads(call: Call, source: int, window: Window, extents: Sequence[int], added
 
 
 def _padded(module: _Module, node: Any, pads: _Pads, fill: float) -> tuple[Any, tuple[int, int]]:
-    """What is left for the operation to pad, which does so alike on both sides."""
+    """The padding that is left to the operation, which does so alike on both sides."""
     (top, bottom), (left, right) = pads
     if top == bottom and left == right:
         return node, (top, left)

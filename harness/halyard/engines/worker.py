@@ -89,7 +89,7 @@ def status(name: str) -> int:
 
 
 def _load(loaded: Loaded, from_ns: int, until_ns: int) -> pb.CaseResult:
-    """What `load` of halyard-runner does, for the one client of this process."""
+    """As `load` of halyard-runner, for the one client of this process."""
     before = [output.tobytes() for output in loaded.run()]
     example = pb.ExampleResult()
     times = []
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def results() -> Callable[[pb.CaseResult], None]:
-    """What sends them. The process ends with the harness from then on."""
+    """The sender of answers. The process ends with the harness from then on."""
     # Stopped between its turns, it would outlive a harness that is killed then.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # A runtime's own output is no result.

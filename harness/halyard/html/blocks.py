@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page is made of. Texts are plain: the template escapes whatever it is given."""
+"""The blocks of a page. Texts are plain: the template escapes whatever it is given."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def text(value: str, tone: Tone = "") -> Cell:
 
 
 def number(value: float | None, format: str = ".3g", tone: Tone = "", unit: str = "") -> Cell:
-    """What is not known comes last."""
+    """Unknown values come last."""
     if value is None:
         return Cell(NONE, float("inf"), "dim")
     return Cell(f"{value:{format}}{unit}", value, tone)

@@ -33,7 +33,7 @@ class _Result(msgspec.Struct):
 
 
 class _Told(msgspec.Struct):
-    """What documents say of it: of a run, of a profile, of models that were measured."""
+    """Conditions as documents tell them: of a run, of a profile, of models that were measured."""
 
     memory: _Memory = msgspec.field(default_factory=_Memory)
     device_memory: _Held | None = None

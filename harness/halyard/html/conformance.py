@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What passed, and in full what did not."""
+"""Cases that passed, and in full those that did not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GOOD = ("passed", "unsupported", "skipped", "xfailed")
 
 
 class _Told(msgspec.Struct):
-    """What a case of a document may say beyond its columns."""
+    """Details of a case beyond its columns."""
 
     name: str = ""
     hal: str = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What halyard doctor and halyard compare found."""
+"""Findings of halyard doctor and halyard compare."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes the time: the nodes of a model."""
+"""Profiles: the time of each node of a model."""
 
 from __future__ import annotations
 

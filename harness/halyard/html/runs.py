@@ -12,9 +12,9 @@ from halyard.html.blocks import Block, Cell, Details, Group, Section, Table
 from halyard.store import Results
 from halyard.store.reading import Document
 
-# What hal_version, which is above this, says of a version that a run did not learn.
+# The word of hal_version, which is above this, for a version that a run did not learn.
 _UNKNOWN = "newest"
-# What a section of its own shows.
+# Commands that have a section of their own.
 _SHOWN = ("run", "bench", "conformance", "vts", "doctor", "compare", "profile")
 _ROWS = 300
 _DETAILS = 60

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to know first: does it pass, agree, and stay as fast?"""
+"""The summary comes first: does it pass, agree, and stay as fast?"""
 
 from __future__ import annotations
 

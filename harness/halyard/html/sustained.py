@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a load that goes on makes of a model's time."""
+"""A model's time under sustained load."""
 
 from __future__ import annotations
 

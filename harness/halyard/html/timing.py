@@ -126,7 +126,7 @@ def comparable(results: Results) -> int:
 
 
 def slower(results: Results) -> list[tuple[Variant, float]]:
-    """What takes longer than the time before, ours alone."""
+    """Models that take longer than before, ours alone."""
     return [
         (variant, change(times) or 0.0) for variant, times in _ours(results) if is_slower(times)
     ]

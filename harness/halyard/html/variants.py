@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is comparable over time: the same model on the same device in the same way."""
+"""Variants, which are comparable over time: the same model on the same device in the same way."""
 
 from __future__ import annotations
 

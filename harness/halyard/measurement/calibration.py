@@ -18,7 +18,7 @@ from halyard.programs.driver_options import DriverOptions
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target, run_cases
 
-# What stands in for the path that the framework takes where no driver is faster: the reference
+# The stand-in for the path that the framework takes where no driver is faster: the reference
 # kernels on one thread.
 BASELINE = DriverOptions(backends=("CpuRef",), threads=1)
 
@@ -107,7 +107,7 @@ def _medians(
 
 
 def models(extent: Extent) -> Iterator[tuple[str, pb.Model]]:
-    """What is measured, by the name that it is measured for."""
+    """The models to measure, by the name that it is measured for."""
     for name in ("TENSOR_FLOAT32", "TENSOR_FLOAT16"):
         yield name, _convolution(name, extent)
     yield "RELAXED_TENSOR", _convolution("TENSOR_FLOAT32", extent, relaxed=True)

@@ -285,7 +285,7 @@ def measured(
     host: Times | None = None,
     problems: Sequence[str] | None = None,
 ) -> Measurement:
-    """What the runner said, judged. `run_outputs` is asked where nothing failed; `problems`: what
+    """The runner's result, judged. `run_outputs` is asked where nothing failed; `problems`: what
     failed, where that is known already."""
     model, asked = benchmark_model.runnable, how.engine.driver.backends
     differences = outputs = None

@@ -126,8 +126,8 @@ def _kib(size: int) -> str:
 
 
 def placement(measurement: Measurement) -> list[str]:
-    """What each backend ran, and with what; why others refused; what crossed between them. An
-    operation's own node, partition and kernel stand in the JSON."""
+    """The nodes that each backend ran, and by which kernels; why others refused; the copies between
+    them. An operation's own node, partition and kernel stand in the JSON."""
     result = measurement.result
     rows = result.placement
     if not rows:
@@ -225,7 +225,8 @@ def print_sustained(terminal: Terminal, load: Sustained | None) -> None:
 
 
 def show_parts(terminal: Terminal, benchmark_model: BenchmarkModel | FileModel) -> None:
-    """What the host runs of a file, and why; what is computed in other numbers than it says."""
+    """The parts of a file that the host runs, and why; and those computed in other types than it
+    says."""
     if not isinstance(benchmark_model, FileModel):
         return
     conversion = benchmark_model.conversion

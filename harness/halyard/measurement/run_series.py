@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What halyard run executes once a device is there: a model through HAL versions, and in shapes."""
+"""The executions of halyard run once a device is there: a model through HAL versions, and in
+shapes."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from halyard.terminal.console import Terminal
 from halyard.timing.machine import Peak
 from halyard.transport import hal_version
 
-# What the runner is to drive for a version.
+# The target that the runner is to drive for a version.
 Targets = Callable[[pb.HalVersion], Target]
 
 # Lines of the service's log that are shown when something failed.

@@ -41,7 +41,7 @@ class ExplicitPadding:
 
 
 class Named(Protocol):
-    """What reads operands by their names: of a model, or of a call with values."""
+    """A reader of operands by their names: of a model, or of a call with values."""
 
     def has(self, name: str) -> bool: ...
 
@@ -110,7 +110,7 @@ def resize(call: Call) -> Resize:
 
 # The activation of an LSTM's cell that is not among the fused ones.
 TANH = 4
-# What tells an LSTM's kind.
+# The operands that tell an LSTM's kind.
 _INPUT_GATE = ("input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias")
 _PEEPHOLES = ("cell_to_input_weights", "cell_to_forget_weights", "cell_to_output_weights")
 _NORMALISATION = tuple(

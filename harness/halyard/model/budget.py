@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be made of one file, so that a small one can't exhaust the host.
+"""The budget of what is made of one file, so that a small one can't exhaust the host.
 
 A file may name one buffer, one vector or one function over and over. A reader that makes something
 of it takes it from the file's budget first: bytes before a copy, nodes and objects before they are
@@ -18,7 +18,7 @@ _BYTES_PER_BYTE = 32
 # A model of a thousand layers has some ten thousand of either.
 _NODES = 200_000
 _OBJECTS = 200_000
-# What Python keeps for a number in a tuple.
+# Python's bytes for a number in a tuple.
 _NUMBER_BYTES = 40
 
 _MOST_SHOWN = 200

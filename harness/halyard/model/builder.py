@@ -34,7 +34,7 @@ class ModelBuilder:
         self._pool = bytearray()
         self._pool_alignment = pool_alignment
         self._scalars: dict[tuple[int, bytes], int] = {}
-        # What is there already: by bytes, and by name and type too.
+        # Contents that are there already: by bytes, and by name and type too.
         self._placed: dict[_Content, int] = {}
         self._constants: dict[tuple[str, TensorType, _Content], int] = {}
 
@@ -103,7 +103,7 @@ class ModelBuilder:
 
     @property
     def unfinished(self) -> pb.Model:
-        """What is there so far, to read from: small constants too, but not those of the pool."""
+        """The model so far, to read from: small constants too, but not those of the pool."""
         self._model.operand_values = bytes(self._values)
         return self._model
 
@@ -134,7 +134,7 @@ class ModelBuilder:
 
     @property
     def main(self) -> pb.Subgraph:
-        """What is there so far, to read from, without constants."""
+        """The graph so far, to read from, without constants."""
         return self._model.main
 
     @property

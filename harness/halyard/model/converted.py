@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model from a file has become: parts for NNAPI, and parts that the host runs."""
+"""A model from a file, converted: parts for NNAPI, and parts that the host runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Source:
     # Stands for the file where it is not run as it is: a member of it, or one signature's
     # graph, with the inputs and outputs that were read.
     content: bytes | None = None
-    # What results are compared with, where it is neither.
+    # The file that results are compared with, where it is neither.
     compared: bytes | None = None
 
     @property

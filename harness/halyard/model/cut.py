@@ -29,8 +29,8 @@ def cut(
 ) -> Submodel:
     """The operations of the main subgraph with these numbers, with what they need and no more.
 
-    What they read and do not compute becomes an input; inputs that the whole has come first, in its
-    order, all of them if they are kept. `outputs`, which they compute, become the outputs.
+    Operands that they read and do not compute become inputs; inputs that the whole has come first,
+    in its order, all of them if they are kept. `outputs`, which they compute, become the outputs.
     """
     whole = model.main
     chosen = [each for number, each in enumerate(whole.operations) if number in operations]
@@ -99,7 +99,7 @@ class _Values:
         self._target = target
         self._values = bytearray()
         self._pool = bytearray()
-        # What is shared stays shared.
+        # Shared values stay shared.
         self._moved: dict[tuple[int, int, int, int], tuple[int, int]] = {}
 
     def move(self, operand: pb.Operand) -> None:

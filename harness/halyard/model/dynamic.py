@@ -78,7 +78,7 @@ class _Merging:
                 raise NotExpressible(f"it reads other inputs {between}")
 
     def _same_value(self, index: int, others: Sequence[int], what: str) -> None:
-        """What is computed or given: leaves open in which dimensions they differ."""
+        """A computed or given operand: leaves open in which dimensions they differ."""
         first = self._models[0].main.operands[index]
         operand = self.result.main.operands[index]
         for model, places, name, other in zip(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model computes inside, made visible on any driver."""
+"""A model's inner values, made visible on any driver."""
 
 from __future__ import annotations
 

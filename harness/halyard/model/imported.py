@@ -16,5 +16,5 @@ class ImportedModel(RunnableModel):
 
     original: Path = Path()
     format: str = ""
-    # What stands for the file, where it is not run as it is.
+    # The content that stands for the file, where it is not run as it is.
     content: bytes | None = None

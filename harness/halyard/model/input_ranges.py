@@ -27,7 +27,7 @@ class Range:
 
 # Nothing tells: as truth values, and as indexes, most likely good ones.
 CAREFUL = Range(0, 1)
-# What is only computed with.
+# The range of values that are only computed with.
 FREE = Range(0, 9)
 # A file of a few bytes may have more ways through it than there is time.
 _MOST_STEPS = 100_000
@@ -35,7 +35,7 @@ _MOST_STEPS = 100_000
 
 @dataclass(frozen=True)
 class Use:
-    """What an operator does with a value that it reads. `asks`: the range that it has to lie in;
+    """An operator's use of a value that it reads. `asks`: the range that it has to lie in;
     `carries`: values that have its elements, with `offset` added, as elements of their own;
     `computes`: values that are made of it in another way. None of them: it is not known."""
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model as text, to read and to compare: its operations in order, each with its operands by name.
 
-What differs in two models differs in their texts: of constants that are not shown there is a
+A difference between two models shows in their texts: of constants that are not shown there is a
 checksum.
 """
 
@@ -53,7 +53,7 @@ def operand_type(operand: pb.Operand) -> str:
 
 
 def names_of_places(graph: pb.Subgraph, operation: pb.Operation) -> tuple[list[str], list[str]]:
-    """What the driver calls an operation's inputs and outputs; numbers where it does not know it
+    """The driver's names of an operation's inputs and outputs; numbers where it does not know it
     with such operands."""
     types = tuple(graph.operands[index].type for index in operation.inputs)
     inputs = [f"input {place}" for place in range(len(operation.inputs))]

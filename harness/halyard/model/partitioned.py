@@ -25,7 +25,7 @@ class PartitionedModel(RunnableModel):
     parts: tuple[Part, ...] = ()
     original: Path = Path()
     format: str = ""
-    # What stands for the file, where it is not run as it is.
+    # The content that stands for the file, where it is not run as it is.
     content: bytes | None = None
 
     def example_of(self, inputs: Sequence[Array], name: str = "") -> pb.Example:  # noqa: ARG002

@@ -24,9 +24,9 @@ class RunnableModel:
     model: pb.Model
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
-    # What inputs may be, by their names, as far as its file tells; else the model does.
+    # The ranges of inputs, by their names, as far as its file tells; else the model does.
     ranges: Mapping[str, Range] = field(default_factory=dict, kw_only=True)
-    # What inputs that are states begin with, by their names.
+    # The first values of inputs that are states, by their names.
     initial: Mapping[str, Array] = field(default_factory=dict, kw_only=True)
 
     @classmethod

@@ -45,7 +45,7 @@ class OpenDimensions(HalyardError):
 
 @dataclass(frozen=True)
 class Shapes:
-    """What a user says of a model's inputs: shapes by their names ("" for the only one), and
+    """A user's settings of a model's inputs: shapes by their names ("" for the only one), and
     extents by the names of dimensions."""
 
     of_inputs: tuple[tuple[str, tuple[int, ...]], ...] = ()

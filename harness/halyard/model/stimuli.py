@@ -47,7 +47,7 @@ SIGNAL = Kind(signals.signal, 1 / 32)
 
 
 def kind_of(shape: tuple[int, ...]) -> Kind | None:
-    """What an input of the shape takes; None where the shape does not tell."""
+    """The bytes of an input of the shape; None where the shape does not tell."""
     match shape:
         case (1, _, _, 1 | 3):
             return IMAGE

@@ -66,7 +66,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class Tensors:
-    """What goes into a model and comes out, in its order."""
+    """A model's inputs and outputs, in its order."""
 
     inputs: tuple[TensorInfo, ...] = ()
     outputs: tuple[TensorInfo, ...] = ()

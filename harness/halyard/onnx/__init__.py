@@ -31,8 +31,8 @@ def write(model: pb.Model) -> bytes:
 
 
 def read(content: bytes, folder: Path | None = None) -> Any:
-    """What an ONNX file says, as a ModelProto that its checker finds no fault with, with the data
-    that lies beside it in `folder`. HalyardError where it is none."""
+    """An ONNX file as a ModelProto that its checker finds no fault with, with the data that lies
+    beside it in `folder`. HalyardError where it is none."""
     try:
         from halyard.onnx.graph import checked, parsed
         from halyard.onnx.reading.file import embed_external_data

@@ -78,5 +78,5 @@ def checked(model: ModelProto) -> None:
 
 
 def int64(values: Sequence[int]) -> Array:
-    """What ONNX has for shapes and the like."""
+    """An INT64 array, ONNX's type for shapes and the like."""
     return np.asarray(values, "<i8")

@@ -11,7 +11,7 @@ from halyard.plots.plot import INK, MUTED, SERIES, Plot, label
 # Inches of a bar, of the gap between two rows, and of what stands around them.
 _BAR, _GAP, _AROUND = 0.17, 0.14, 0.75
 
-# What each series has in each row; None where it has nothing.
+# The value of each series in each row; None where it has nothing.
 Rows = Mapping[str, Sequence[float | None]]
 
 

@@ -28,8 +28,8 @@ class Series:
 
 
 def history(name: str, title: str, unit: str, series: Sequence[Series]) -> Plot:
-    """What was found out at the same time stands below each other, and all times are as far apart:
-    a week without a run is no gap. Series beyond the number of colours are left out."""
+    """Values of the same time stand below each other, and all times are as far apart: a week
+    without a run is no gap. Series beyond the number of colours are left out."""
     shown = series[: len(SERIES)]
     times = sorted({point.at for each in shown for point in each.points})
     text = "; ".join(f"{each.name}: {_range(each.points)} {unit}" for each in shown)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model's executions did on a device, and when: tables, flame graphs, Perfetto's traces."""
+"""Traces of a model's executions on a device: tables, flame graphs, Perfetto's traces."""

@@ -38,7 +38,7 @@ MOST_EXECUTIONS = 100
 
 @dataclass(frozen=True)
 class Profiled:
-    """What to profile, and how."""
+    """The model to profile, and how."""
 
     count: int = 20
     warmup: int = 3
@@ -84,7 +84,7 @@ class Capture:
 
     @property
     def notes(self) -> list[str]:
-        """What is not there, and why."""
+        """The parts that are missing, and why."""
         notes = list(self.samples.missing)
         if not self.executions and not self.problems:
             notes.append(

@@ -18,7 +18,7 @@ from halyard.errors import DeviceError
 _PERIOD = 0.05
 _MOST_SAMPLES = 12_000
 
-# What a line of a sample begins with: the time since boot, and a processor's frequency; lines of
+# The first word of a sample's lines: the time since boot, and a processor's frequency; lines of
 # /proc/stat are as they are.
 _TIME = "uptime"
 _FREQUENCY = "frequency"
@@ -36,7 +36,7 @@ class Samples:
 
     frequency: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
     load: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
-    # What CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which stands still while a device sleeps;
+    # How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which stands still while a device sleeps;
     # None: the device does not tell.
     asleep_ns: int | None = None
 
@@ -53,7 +53,7 @@ class Samples:
 
     @property
     def missing(self) -> list[str]:
-        """What the device does not tell, in words."""
+        """The counters that the device does not tell, in words."""
         notes = []
         if not self.load:
             notes.append(
@@ -107,7 +107,7 @@ class Sampler:
 
 
 def parse(text: str) -> Samples:
-    """What the sampler wrote, whatever it is cut off at."""
+    """The sampler's output, whatever it is cut off at."""
     samples = Samples()
     now: int | None = None
     monotonic: int | None = None

@@ -48,8 +48,8 @@ class Execution:
     slices: Sequence[Slice]
 
 
-# What a device sends may be anything: no time is before the clock's beginning, nor after some
-# hundred years.
+# A device may send anything: no valid time is before the clock's beginning, nor after some hundred
+# years.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
 _Pid = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 _Microseconds = Annotated[float, msgspec.Meta(ge=0, lt=2**52)]
@@ -122,7 +122,7 @@ def read(content: bytes) -> Execution:
 def node_profiles(
     model: pb.Model, executions: Sequence[Execution], placement: Sequence[pb.Placement] = ()
 ) -> list[pb.NodeProfile]:
-    """What each node took, as medians over the executions, in the order in which they first ran. A
+    """Each node's times, as medians over the executions, in the order in which they first ran. A
     node that runs several times in one, as in a WHILE, counts with all of them."""
     rows: dict[tuple[str, str, str], _Row] = {}
     for number, execution in enumerate(executions):

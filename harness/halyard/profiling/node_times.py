@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each node of a model took, beside what the machine could do."""
+"""Each node's times, beside the machine's peak rates."""
 
 from __future__ import annotations
 

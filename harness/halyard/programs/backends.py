@@ -10,9 +10,9 @@ from halyard.programs import native
 
 
 def parse(text: str | None, *, known: bool = True) -> list[str]:
-    """What --backends names, with commas between, each with its options behind colons; none where
-    it is left out. ConfigError for a name that is empty or that, with `known`, the driver of this
-    package does not know."""
+    """The backends that --backends names, with commas between, each with its options behind colons;
+    none where it is left out. ConfigError for a name that is empty or that, with `known`, the
+    driver of this package does not know."""
     if text is None:
         return []
     names = [name.strip() for name in text.split(",")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a runner says became of a case, in words. It may say what no version of it knows."""
+"""A runner's result of a case, in words. It may say what no version of it knows."""
 
 from halyard.proto import halyard_pb2 as pb
 
@@ -19,7 +19,7 @@ def status_name(status: int) -> str:
 
 
 def failures(result: pb.CaseResult) -> list[str]:
-    """What went wrong on the device."""
+    """The failure on the device."""
     if result.failed_stage != pb.STAGE_NONE:
         stage = stage_name(result.failed_stage).lower()
         return [f"{stage}: {status_name(result.status)}: {result.message}"]

@@ -221,7 +221,8 @@ def check_name(name: str, option: str) -> None:
 
 
 def likely(name: str, known: Sequence[str]) -> str:
-    """What a wrong name may have meant, as the end of a sentence; all names, if they are few."""
+    """The names that a wrong one may have meant, as the end of a sentence; all names, if they are
+    few."""
     near = difflib.get_close_matches(name.upper(), known, n=4, cutoff=0.5)
     near += [each for each in known if name.upper() in each and each not in near][:4]
     if len(known) <= 20:

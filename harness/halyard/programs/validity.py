@@ -23,8 +23,8 @@ def verdicts(models: Sequence[pb.Model]) -> list[pb.CaseResult]:
 
 
 def prepared(models: Sequence[pb.Model]) -> list[pb.CaseResult]:
-    """What becomes of each model where it is prepared and not executed, by the backend that runs
-    every legal node and packs no constants."""
+    """The result of preparing each model, without an execution, by the backend that runs every
+    legal node and packs no constants."""
     if not models:
         return []
     with paths.Temporary("prepare") as folder:

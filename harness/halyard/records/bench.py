@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard bench --json` writes."""
+"""The documents of `halyard bench --json`."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Skipped(Record, frozen=True, kw_only=True):
 
 
 class Side(Record, frozen=True, kw_only=True):
-    """What one of two that are compared is. `hal`: as it was asked for."""
+    """One of two sides that are compared. `hal`: as it was asked for."""
 
     name: str
     words: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard compare --json` writes."""
+"""The documents of `halyard compare --json`."""
 
 from __future__ import annotations
 

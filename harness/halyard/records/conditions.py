@@ -34,7 +34,7 @@ class Supply(Record, frozen=True, kw_only=True):
 
 
 class Energy(Record, frozen=True, kw_only=True):
-    """What a counter stands at, and at what it begins anew."""
+    """A counter's value, and the value at which it begins anew."""
 
     name: str
     joules: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard conformance --json` writes."""
+"""The documents of `halyard conformance --json`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Turn(Record, frozen=True, kw_only=True):
 
 
 class Share(Record, frozen=True, kw_only=True):
-    """What one of several devices has done. `lost` says why it dropped out."""
+    """The work of one of several devices. `lost` says why it dropped out."""
 
     device: str
     serial: str

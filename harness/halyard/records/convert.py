@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard convert` writes about a model's file."""
+"""The document of `halyard convert` about a model's file."""
 
 from __future__ import annotations
 

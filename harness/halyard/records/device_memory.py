@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model holds in the memory of devices."""
+"""A model's use of the memory of devices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard doctor --json` writes."""
+"""The document of `halyard doctor --json`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard devices`, `operations` and `vm start`, `stop` and `status` write with --json."""
+"""The documents of `halyard devices`, `operations` and `vm start`, `stop` and `status` with
+--json."""
 
 from __future__ import annotations
 

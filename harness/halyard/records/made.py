@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands that make or move something write with --json: save, report, calibrate, demo,
-push, pull and deploy."""
+"""The documents of commands that make or move something, with --json: save, report, calibrate,
+demo, push, pull and deploy."""
 
 from __future__ import annotations
 

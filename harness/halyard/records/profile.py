@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard profile --json` writes."""
+"""The document of `halyard profile --json`."""
 
 from __future__ import annotations
 

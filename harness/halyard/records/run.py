@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard run --json` writes: a document, or a list of them, one for each HAL version."""
+"""The documents of `halyard run --json`: a document, or a list of them, one for each HAL
+version."""
 
 from __future__ import annotations
 
@@ -129,8 +130,8 @@ class Memory(Record, frozen=True, kw_only=True):
 
 
 class Node(Record, frozen=True, kw_only=True):
-    """What a node took, or several that a kernel computes together. `device_ms`: as the device
-    that computed it tells; `rate` is then of that time."""
+    """The times of a node, or of several that a kernel computes together. `device_ms`: as the
+    device that computed it tells; `rate` is then of that time."""
 
     operations: list[int]
     label: str

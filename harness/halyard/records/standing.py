@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard bench --standing` keeps of a benchmark: enough to compare with, and little."""
+"""The document of `halyard bench --standing`: enough to compare with, and little."""
 
 from __future__ import annotations
 

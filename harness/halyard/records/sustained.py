@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a device's pace under load."""
+"""A device's pace under sustained load."""
 
 from __future__ import annotations
 

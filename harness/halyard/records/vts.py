@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `halyard vts --json` writes."""
+"""The document of `halyard vts --json`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _EPSILON = 1e-8
 
 @dataclass(frozen=True)
 class Gate:
-    """What one of the gates (input, forget, cell, output) sums up."""
+    """The sum of one of the gates (input, forget, cell, output)."""
 
     weights: Array
     recurrent: Array

@@ -47,7 +47,8 @@ EXECUTION_MODES = {
 
 @dataclass(frozen=True)
 class Target:
-    """What the runner drives on the device: the driver in its own process, or a service."""
+    """The target that the runner drives on the device: the driver in its own process, or a
+    service."""
 
     name: str
 
@@ -161,7 +162,7 @@ class Run:
     path: str  # of its files, without what tells them apart
 
     def command(self, target: Target, words: Sequence[str]) -> str:
-        # What is pushed lies below $ROOT, which is empty but for a device within this machine.
+        # Pushed files lie below $ROOT, which is empty but for a device within this machine.
         files = (f'--{name} "$ROOT"{self.path}.{name}' for name in ("bundle", "options", "results"))
         return " ".join(
             [
@@ -252,7 +253,7 @@ class Background:
         )
 
     def look(self) -> bytes:
-        """What it has written since the last look. Sees whether it still runs."""
+        """Its output since the last look. Sees whether it still runs."""
         # The last byte says so, as of before the results were read: they are whole if it is E.
         files = self._path
         said = self._device.exec(
@@ -321,7 +322,7 @@ def _messages(
     try:
         yield from stream.feed(runner.look())
         if not runner.is_running:
-            # What it wrote between the look and its end.
+            # Its output between the look and its end.
             yield from stream.feed(runner.look())
             stream.end()
     except DeviceError:

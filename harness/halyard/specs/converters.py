@@ -21,7 +21,7 @@ class ModelVariation:
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
-        # What to change, and how: by the operand as the spec knows it.
+        # The changes to make: by the operand as the spec knows it.
         self.targetOperands: dict[Operand, object] = {}
 
     def Identify(self, operandArgs: object = None, paramArgs: object = None) -> Self:  # noqa: ARG002
@@ -50,7 +50,7 @@ class ModelVariation:
             self.convert(model.own(operand), target)
 
     def default_name(self) -> str:
-        """What the variation adds to a test's name if the spec gives it no other."""
+        """The variation's suffix to a test's name if the spec gives it no other."""
         return ""
 
     def targets(self, model: Model) -> dict[Operand, object]:  # noqa: ARG002

@@ -16,8 +16,8 @@ from halyard.specs.session import SpecError, current
 
 
 class Operand:
-    """What operations read and write. Two operands are the same if their names are: a converted
-    copy of a model has its own, and a spec's still means them."""
+    """The operands of operations. Two operands are the same if their names are: a converted copy of
+    a model has its own, and a spec's still means them."""
 
     lifetime = pb.OPERAND_LIFE_TIME_TEMPORARY_VARIABLE
 

@@ -124,7 +124,7 @@ def _compiled(path: Path) -> CodeType:
     try:
         source = path.read_bytes()
         with warnings.catch_warnings():
-            # What a compiler thinks of the user's style is none of ours.
+            # A compiler's warnings about the user's style are not shown.
             warnings.simplefilter("ignore")
             return compile(source, str(path), "exec")
     except OSError as error:

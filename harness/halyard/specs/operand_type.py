@@ -31,8 +31,8 @@ class SymmPerChannelQuantParams:
         return np.array(self.scales, np.float64).reshape(shape)
 
 
-# What the codes of the operand types count as numbers; others have their least and greatest from
-# the element type, but may be left unclamped.
+# The ranges of the operand types whose codes count as numbers; others have their least and greatest
+# from the element type, but may be left unclamped.
 _RANGES = {
     "TENSOR_QUANT8_ASYMM": (0, 255),
     "TENSOR_QUANT8_ASYMM_SIGNED": (-128, 127),

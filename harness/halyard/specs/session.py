@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a spec has said so far. Each file has a session of its own, which the classes of the
+"""The declarations of a spec so far. Each file has a session of its own, which the classes of the
 language find by themselves while the file is run and expanded."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SpecError(HalyardError):
 
 @dataclass
 class Configuration:
-    """What a spec may set for all that follows in it."""
+    """Settings that a spec may make for all that follows in it."""
 
     # Weights are handed over in shared memory: Parameters become CONSTANT_REFERENCE.
     use_shm_for_weights: bool = False
@@ -47,7 +47,7 @@ class Session:
     versions: dict[str, str | None] = field(default_factory=dict)
 
     def of(self, kind: type[T]) -> list[T]:
-        """What has been declared of a kind, in order."""
+        """The declarations of a kind, in order."""
         return [each for each in self.declared if isinstance(each, kind)]
 
     def line(self) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a document goes into columns."""
+"""The parts of a document that go into columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from halyard.records.doctor import Doctor
 from halyard.records.run import Node, Run
 from halyard.records.vts import Vts
 
-# What SQLite has for a value, and a row by the names of its columns.
+# SQLite's types of a value, and a row by the names of its columns.
 Value = str | int | float | None
 Columns = Mapping[str, Value]
 
@@ -67,7 +67,7 @@ class Facts:
 
 
 def named(device: str) -> str:
-    """What a device of the command line is known by: of a YAML file that is the file's name."""
+    """The name of a device of the command line: of a YAML file that is the file's name."""
     return Path(device).stem if device.endswith((".yaml", ".yml")) else device
 
 
@@ -352,7 +352,7 @@ def _benched(result: Result) -> Model:
 
 
 def _pair_rows(number: int, pair: Pair) -> Iterator[Row]:
-    """What the comparison says stands with B, of which it is told."""
+    """The comparison's findings stand with B, which they are about."""
     found = pair.comparison
     for side in (pair.a, pair.b):
         [engine, *_] = side.result.engines.values()

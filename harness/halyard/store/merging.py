@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several files of results as one, in memory: those of several machines, for one page.
 
-What is called `host` or `vm` on two machines is two devices. Each is named with its machine then;
-what has a serial of its own, as a phone on USB has, is one device wherever it was plugged in.
+A `host` or `vm` on two machines is two devices. Each is named with its machine then; a device with
+a serial of its own, as a phone on USB has, is one device wherever it was plugged in.
 """
 
 from __future__ import annotations

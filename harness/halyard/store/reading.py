@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file of results says, in rows of known types: it may come from anywhere."""
+"""A file of results in rows of known types: it may come from anywhere."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ class Results:
         )
 
     def bad_cases(self, most: int) -> list[Case]:
-        """What did not go as it should when it last ran."""
+        """The cases that failed when they last ran."""
         return self._rows(
             Case,
             f"SELECT * FROM latest WHERE status NOT IN {_GOOD} "

@@ -181,6 +181,6 @@ _PARTITIONS = """
 ALTER TABLE placement RENAME COLUMN piece TO partition;
 """
 
-# What each version has changed.
+# The changes of each version.
 CHANGES: Mapping[int, str] = {1: _FIRST, 2: _CONDITIONS_AND_PAIRS, 3: _PARTITIONS}
 TABLES = "".join(CHANGES.values())

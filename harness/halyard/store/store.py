@@ -82,7 +82,7 @@ class Store:
         store = cls(path, connection)
         try:
             with told(path):
-                # What a file from elsewhere defines shall not run.
+                # Views and triggers that a file from elsewhere defines must not run.
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("PRAGMA foreign_keys = ON")
                 store._check_version(make=not read_only)
@@ -323,7 +323,7 @@ _REASONS: Mapping[int, str] = {
 
 @contextmanager
 def told(path: Path) -> Iterator[None]:
-    """What SQLite says becomes a HalyardError that names the file."""
+    """SQLite's errors become a HalyardError that names the file."""
     try:
         yield
     except UnicodeEncodeError as error:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is printed: lines, tables, steps, progress and durations."""
+"""Output on the terminal: lines, tables, steps, progress and durations."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands print: steps with their time, results, tables."""
+"""The commands' output: steps with their time, results, tables."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ _FIRST_GUESS = 1.0
 _AROUND = 6
 # Seconds from which on hours say more than minutes do.
 _LONG = 3 * 3600
-# What a line begins with that has its value in a column of its own.
+# The key of a line whose value has a column of its own.
 _KEY = re.compile(r" *(?:\S+(?: \S+)?  +)?")
 
 
@@ -191,7 +191,7 @@ class Terminal:
         self.line(f"    {text}")
 
     def command(self, text: str) -> None:
-        """What is to be typed: a fold would be copied with it."""
+        """A command to be typed: a fold would be copied with it."""
         self.console.print(f"    {printable(text)}", markup=False)
 
     def table(
@@ -230,7 +230,7 @@ def folded(line: str, width: int) -> str:
 
 
 def _marks(encoding: str) -> tuple[str, str, str]:
-    """What stands before a step that went well and one that failed, and the name of rich's spinner,
+    """The signs before a step that went well and one that failed, and the name of rich's spinner,
     as an output of that encoding can show them."""
     try:
         "✓✗⠋".encode(encoding)

@@ -24,7 +24,7 @@ _LONGEST_MESSAGE = 300
 
 
 class Judged(Protocol):
-    """What became of a test."""
+    """The outcome of a test."""
 
     @property
     def name(self) -> str: ...

@@ -29,8 +29,8 @@ def write(model: pb.Model) -> bytes:
 
 
 def read(content: bytes) -> Any:
-    """What a .tflite file says, as a ModelT of the schema. HalyardError where it is none. What it
-    says is not checked: read_conversion does that."""
+    """A .tflite file as a ModelT of the schema. HalyardError where it is none. Its contents are not
+    checked: read_conversion does that."""
     try:
         from halyard.tflite.graph import unpacked
     except ImportError as error:

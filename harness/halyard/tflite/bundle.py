@@ -68,7 +68,7 @@ def _models(content: bytes, prefix: str, budget: Budget, depth: int) -> dict[str
 
 
 def _read(entry: _Entry, budget: Budget) -> bytes:
-    """What it says of its size is believed as a limit only."""
+    """Its stated size is believed as a limit only."""
     size, name = entry.info.file_size, excerpt(entry.info.filename)
     try:
         budget.take_bytes(size, f"{name}, unpacked,")

@@ -198,7 +198,7 @@ def unpacked(content: bytes, budget: Budget) -> Any:
         return schema.ModelT.InitFromPackedBuf(content)
     except OverBudget as error:
         raise ValueError(str(error)) from error
-    # What flatbuffers stumbles over first: it checks nothing.
+    # The error that flatbuffers stumbles over first: it checks nothing.
     except struct.error as error:
         raise ValueError(
             f"it is cut off, or damaged: it says that there is more behind its {len(content)} bytes"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What samples of time say: a summary of one set, and whether two sets differ.
+"""Statistics of samples of time: a summary of one set, and whether two sets differ.
 
 Times have long tails and no normal distribution, so medians are compared, by ranks.
 """

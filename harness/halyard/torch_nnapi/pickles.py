@@ -15,7 +15,7 @@ from halyard.model.budget import excerpt
 
 @dataclass(frozen=True)
 class Name:
-    """What stands for a class or a function: nothing is looked up by it."""
+    """A placeholder for a class or a function: nothing is looked up by it."""
 
     text: str
 
@@ -50,7 +50,7 @@ class Tensor:
 
 _MARK = object()
 
-# What goes by another opcode than by its value.
+# Objects that an opcode other than their value's pushes.
 _PUSHED: dict[str, Callable[[], Any]] = {
     "EMPTY_DICT": dict,
     "EMPTY_LIST": list,

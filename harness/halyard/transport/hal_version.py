@@ -43,7 +43,8 @@ def parse(text: str) -> pb.HalVersion:
 
 @dataclass(frozen=True)
 class Choice:
-    """What --hal names. No versions: the newest that is there, of a service on `newest_of`."""
+    """The versions that --hal names. No versions: the newest that is there, of a service on
+    `newest_of`."""
 
     text: str = ""
     versions: tuple[pb.HalVersion, ...] = ()
@@ -103,8 +104,8 @@ def format(version: int) -> str:
 
 
 def needed(lowest: int, option: str = "--hal ") -> str:
-    """What to say of a version that can't carry a model, and what to do: the option stands before
-    another version."""
+    """The message about a version that can't carry a model, with what to do: the option stands
+    before another version."""
     instead = Wire.AIDL if lowest in AIDL else format(lowest)
     return f"the model needs HAL {format(lowest)} or newer: {option}{instead}, or leave it out"
 

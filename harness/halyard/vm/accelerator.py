@@ -21,7 +21,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Accel(StrEnum):
-    """What is asked for."""
+    """The accelerator that is asked for."""
 
     AUTO = "auto"
     KVM = "kvm"
@@ -36,8 +36,8 @@ class Kvm:
     device: Path = _DEVICE
 
     def ways(self, machine: Machine, wanted: Accel) -> Sequence[Accel]:
-        """What to boot with, one after the other until one works. VmError if KVM is wanted and is
-        not to be had."""
+        """The accelerators to boot with, one after the other until one works. VmError if KVM is
+        wanted and is not to be had."""
         if wanted is Accel.TCG:
             return [Accel.TCG]
         reason = self._absent(machine)

@@ -34,7 +34,7 @@ class Packages:
             run(["apt-get", *self._options, "-q", "update"], Path("/"))
 
     def dependencies(self, package: str) -> str:
-        """What a package depends on, as apt-cache lists it."""
+        """A package's dependencies, as apt-cache lists it."""
         listed = ["depends", "--no-recommends", "--no-suggests", package]
         return run(["apt-cache", *self._options, *listed], Path("/"))
 

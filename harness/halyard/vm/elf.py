@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a dynamically linked program needs beside itself."""
+"""The files that a dynamically linked program needs beside itself."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

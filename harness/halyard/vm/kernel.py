@@ -124,7 +124,7 @@ def module_image(path: Path) -> bytes:
 
 
 def dependencies(image: bytes) -> list[str]:
-    """What a module says it depends on."""
+    """The modules that a module says it depends on."""
     try:
         section = ELFFile(io.BytesIO(image)).get_section_by_name(".modinfo")
     except ELFError as error:
@@ -199,7 +199,7 @@ def unpacked(image: Path, cache: Path) -> Path:
 
 
 def wanted_modules(machine: Machine) -> str:
-    """What is kept of a package, by the modules that were asked for: an older harness may have
+    """The name of a kept package, by the modules that were asked for: an older harness may have
     asked for fewer, and no kernel has to have all."""
     return " ".join([name for name, _ in machine.modules] + list(machine.loadable)) + "\n"
 

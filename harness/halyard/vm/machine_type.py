@@ -24,7 +24,7 @@ class Machine:
     kvm_arguments: tuple[str, ...]  # where this machine runs it itself
     net_device: str
     console: str
-    # What the kernel is told beyond the console: all of it saves time under emulation, where
+    # The kernel's arguments beyond the console: all of it saves time under emulation, where
     # self-tests and mitigations cost most.
     kernel_arguments: tuple[str, ...]
     debian: str  # the name of its packages' architecture

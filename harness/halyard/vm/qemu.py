@@ -233,7 +233,7 @@ def tail(path: Path, lines: int = 25) -> str:
 
 
 def stages(console: str) -> Sequence[tuple[str, float]]:
-    """What the guest said of its start: each stage, and the seconds on its clock."""
+    """The guest's account of its start: each stage, and the seconds on its clock."""
     return [
         (name, float(seconds))
         for name, seconds in re.findall(

@@ -36,7 +36,7 @@ class VmOptions:
     memory: int = 1024  # MiB; at least sanitizers.MEMORY where programs are sanitized
     processors: int = 2
     properties: Mapping[str, str] = field(default_factory=dict)
-    # What its daemons find in theirs, and all that adbd starts.
+    # The environment of its daemons, and of all that adbd starts.
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 60.0  # seconds until adb answers
     machine: Machine = X86_64

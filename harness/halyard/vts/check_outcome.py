@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a test."""
+"""The outcome of a test."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Outcome:
 
 
 def decided(unit: Unit, result: pb.CaseResult) -> list[Outcome]:
-    """What a result decides of a unit's tests, from the first on. Where it ended early the last one
-    is to blame; there is always one."""
+    """The tests of a unit that a result decides, from the first on. Where it ended early the last
+    one is to blame; there is always one."""
     judge = _Judge(unit.case, result)
     ended_early = result.failed_stage != pb.STAGE_NONE
     outcomes = []

@@ -73,7 +73,7 @@ def write_json(path: Path, report: Report) -> None:
 
 
 def write_junit(path: Path, report: Report) -> None:
-    """What a check or the target did not survive is an error."""
+    """A check that crashed, or brought the target down, is an error."""
     kinds = {Status.PASSED: Kind.PASSED, Status.FAILED: Kind.FAILURE, Status.SKIPPED: Kind.SKIPPED}
     rows = [
         Row(

@@ -27,7 +27,7 @@ def jobs_on(config: DeviceConfig) -> int:
 def run_checks(
     driver: Driver, units: Sequence[Unit], settings: RunSettings
 ) -> Iterator[tuple[Outcome, str]]:
-    """What becomes of the tests, as they are decided, and the driver's version string. A check that
+    """The tests' outcomes, as they are decided, and the driver's version string. A check that
     brings the driver, or the runner, down has failed, and the others of its unit are made
     afterwards. Of several at a time it is not known which it was: they are made again, one at a
     time. Errors are those of conformance.run."""

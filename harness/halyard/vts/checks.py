@@ -33,7 +33,7 @@ class Check:
 
     @property
     def id(self) -> str:
-        """What the runner calls it."""
+        """The runner's name of it."""
         return self._named("")
 
     def test_name(self, case: str) -> str:
@@ -96,7 +96,7 @@ _SCOPES: Mapping[str, Callable[[Case], bool]] = {
 
 @cache
 def all_checks(program: Path | None = None) -> Sequence[Check]:
-    """What a runner has; left out: this machine's."""
+    """A runner's checks; left out: this machine's."""
     program = program or native.program(native.RUNNER)
     done = subprocess.run([program, "--list-checks"], capture_output=True, text=True)
     if done.returncode != 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the zoo knows of a network before it is composed."""
+"""A network of the zoo, before it is composed."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ grow or vanish. So each layer's random filter is followed by a batch normalisati
 are those of a batch of sample inputs that flows through the network while it is composed. The
 normalisation is then folded into filter and bias, as every converter does.
 
-What all networks share is here; image_network.py and sequence_network.py add what theirs need.
+The common part of all networks; image_network.py and sequence_network.py add what theirs need.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Network:
         rows = data.samples.reshape(len(data.samples), -1)
         weights = self.random.normal(0, 1, (classes, rows.shape[1])).astype(np.float32)
         plain = rows @ weights.T
-        # What the samples have in common says nothing about the class.
+        # The samples' common part says nothing about the class.
         common = plain.mean(axis=0)
         gain = np.float32(_LOGIT_DEVIATION / max(float((plain - common).std()), 1e-6))
         weights *= gain
@@ -150,9 +150,9 @@ class Network:
     def filter(self, outputs: int, *inputs: int) -> Floats:
         """A random filter: variations on a few patterns, as trained filters are.
 
-        What the channels have in common outlives quantisation; independent filters would pass on
-        every rounding error at full weight. The deviation does not matter: the normalisation that
-        follows takes it out.
+        The channels' common part outlives quantisation; independent filters would pass on every
+        rounding error at full weight. The deviation does not matter: the normalisation that follows
+        takes it out.
         """
         columns = math.prod(inputs)
         mixture = self.random.normal(0, 1, (outputs, _PATTERNS))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from halyard.model import is_constant
 from halyard.proto import halyard_pb2 as pb
 
-# What is computed element by element between the means and behind the root.
+# The operations that work element by element between the means and behind the root.
 _ELEMENTWISE = frozenset(
     {pb.OPERATION_TYPE_ADD, pb.OPERATION_TYPE_MUL, pb.OPERATION_TYPE_SUB, pb.OPERATION_TYPE_RSQRT}
 )

@@ -56,7 +56,7 @@ _HEADROOM = 1.15
 
 @dataclass(frozen=True)
 class Observed:
-    """What calibration saw of a tensor: its range, and the mean of each channel."""
+    """Calibration's statistics of a tensor: its range, and the mean of each channel."""
 
     low: float
     high: float
@@ -85,12 +85,12 @@ _OTHERS = frozenset(
     }
 )
 _COVERED = frozenset({*TIED, *_FIXED, *_OTHERS, *_CHANNEL_DIM})
-# What NNAPI has for floats alone.
+# Operations that NNAPI has for floats alone.
 _FLOAT_ONLY = frozenset({pb.OPERATION_TYPE_DETECTION_POSTPROCESSING})
 
 
 def calibrate(model: pb.Model, inputs: Sequence[Array]) -> dict[int, Observed]:
-    """What each tensor of the float model holds over the inputs, by operand index; constants are
+    """Statistics of each tensor of the float model over the inputs, by operand index; constants are
     not among them."""
     known = constants(model)
     observed: dict[int, Observed] = {}
@@ -224,7 +224,7 @@ class _Quantizer:
         return self._shared[first]
 
     def _range(self, index: int) -> tuple[float, float]:
-        """What calibration saw of the operands that share a scale, with headroom."""
+        """Calibration's range of the operands that share a scale, with headroom."""
         group = self._ties.group(index)
         seen = [self._observed[each] for each in group if each in self._observed]
         low, high = min(each.low for each in seen), max(each.high for each in seen)
@@ -347,7 +347,7 @@ def _same_type(operand: pb.Operand) -> TensorType:
 
 
 def _real(tensor: TensorType, steps: Array) -> Array:
-    """What quantised weights stand for."""
+    """The real numbers that quantised weights stand for."""
     if not tensor.channel_scales:
         return (steps.astype(np.float64) - tensor.zero_point) * tensor.scale
     shape = [1] * steps.ndim

@@ -12,7 +12,7 @@ from halyard.model.arguments import TANH
 from halyard.proto import halyard_pb2 as pb
 from halyard.zoo.network import Floats, Layer, Network, float_tensor
 
-# What a variance of zero becomes.
+# Replaces a variance of zero.
 _EPSILON = 1e-5
 
 # How far the sums of an LSTM's gates spread over the samples: so far that gates open and close.

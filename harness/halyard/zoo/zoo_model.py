@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the zoo hands out."""
+"""A model of the zoo."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ device_option = click.option(
     help="Where ours runs. Peers are on this machine, and beside host alone.",
 )
 
-# What a DriverChoice of the benchmark has, but for threads.
+# The options of a DriverChoice of the benchmark, but for threads.
 OURS = (
     mode_option("How ours is executed.", "sync"),
     instance_option("Use the service that is registered under this name, and start none."),

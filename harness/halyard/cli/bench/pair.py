@@ -39,7 +39,7 @@ from halyard.transport import hal_version
 
 @dataclass(frozen=True)
 class Words:
-    """What each side is; what it leaves out is as the other options say."""
+    """Each side's settings; those it leaves out are as the other options say."""
 
     model: str
     type_name: str

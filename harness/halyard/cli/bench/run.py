@@ -215,7 +215,7 @@ _load_options = filled(
 
 @dataclass(frozen=True)
 class BenchExtras:
-    """What is measured and kept beside times."""
+    """Measurements to make and keep beside times."""
 
     relaxed: bool
     profile: bool
@@ -285,7 +285,7 @@ def run(
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for, once it is known to make sense."""
+    """The command line's request, once it is known to make sense."""
 
     models: Models
     benchmark_models: Sequence[BenchmarkModel | FileModel]

@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., None])
 
 @dataclass(frozen=True)
 class DriverChoice:
-    """What a command line says of the driver; the defaults say nothing. ConfigError for an instance
+    """A command line's options of the driver; the defaults set none. ConfigError for an instance
     whose name is none."""
 
     hal: str | None = None

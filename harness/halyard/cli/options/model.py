@@ -43,7 +43,7 @@ width_option = click.option(
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """What a user named. ConfigError for a model that is named twice."""
+    """The models that a user named. ConfigError for a model that is named twice."""
 
     model_argument: str | None
     model_option: str | None

@@ -146,7 +146,7 @@ fail_above_option = click.option(
 
 @dataclass(frozen=True)
 class Baseline:
-    """What an earlier run measured, and by how much this one may be slower."""
+    """An earlier run's measurements, and by how much this one may be slower."""
 
     path: Path | None = None
     fail_above: float | None = None

@@ -35,7 +35,7 @@ for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => sort(button.parentElement));
 }
 
-// What a link leads to is opened; on paper everything is open.
+// The target of a link is opened; on paper everything is open.
 function reveal() {
   const target = document.getElementById(location.hash.slice(1));
   for (let each = target; each instanceof HTMLDetailsElement; each = each.parentElement) {

@@ -32,7 +32,7 @@ _MISH_END: Mapping[int, float] = {
     pb.OPERAND_TYPE_TENSOR_FLOAT16: 5.5,
 }
 
-# What the standard has for them.
+# The standard's defaults of alpha and gamma.
 _SELU_ALPHA = 1.67326319217681884765625
 _SELU_GAMMA = 1.05070102214813232421875
 

@@ -13,7 +13,8 @@ from halyard.onnx.reading.naming import renamed, unused
 
 @dataclass(frozen=True)
 class Branch:
-    """What stands for the If, with names that nothing else has. `name`: the attribute's."""
+    """The nodes that stand for the If, with names that nothing else has. `name`: the
+    attribute's."""
 
     name: str
     nodes: Sequence[NodeProto]

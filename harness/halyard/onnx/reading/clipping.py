@@ -31,12 +31,12 @@ def limits(network: Network, node: Node) -> tuple[float, float]:
         elif node.has(word):
             found[place] = node.real(word, 0.0)
     low, high = found
-    # What exporters write for no limit.
+    # Exporters write such bounds for no limit.
     return (low if low > -3e38 else -math.inf), (high if high < 3e38 else math.inf)
 
 
 def fused(network: Network, node: Node) -> Activation | None:
-    """What an operation before it may do in its place."""
+    """The activation that an operation before it may do in its place."""
     if node.operator not in ("Relu", "Clip"):
         return None
     try:

@@ -243,7 +243,7 @@ class _Reading:
         fresh = found.keys() - self._unmapped.keys()
         if fresh:
             self._bar({number: found[number] for number in found if number in fresh})
-            # What one of them had taken in stands alone now.
+            # Nodes that one of them had absorbed stand alone now.
             if not fresh.isdisjoint(mapping.mapper.absorbed.values()):
                 return self._prepared(outputs)
         try:

@@ -71,7 +71,7 @@ def _of_images(filters: Array) -> Array:
 
 
 def _check(node: Node, channels: int, weights: Array, bias: Array) -> None:
-    """What onnx's own inference of shapes does not look at."""
+    """Checks the weights' shape, which onnx's own shape inference does not."""
     wanted = weights.shape[1] * node.integer("group", 1)
     if channels != wanted:
         raise NotExpressible(f"its filter is for {wanted} channels, and its input has {channels}")
@@ -165,8 +165,8 @@ def transposed_convolution(mapper: Mapper, node: Node) -> None:
 def _cut_off(
     mapper: Mapper, node: Node, strides: Sequence[int], kernel: Sequence[int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """What a transposed convolution leaves away of all that it reaches, at the top and the left and
-    at the bottom and the right: the more at an end, the smaller its output_padding."""
+    """The cropping of a transposed convolution's full output, at the top and the left and at the
+    bottom and the right: the more at an end, the smaller its output_padding."""
     if node.integers("kernel_shape", kernel) != list(kernel):
         raise NotExpressible(f"its kernel_shape is not that of its filter, {list(kernel)}")
     extents, results = (mapper.image_dims(name)[2:] for name in (node.input(0), node.outputs[0]))

@@ -117,7 +117,7 @@ def _described(network: Network, name: str) -> ValueInfoProto:
     info = ValueInfoProto(name=name)
     proto = network.protos.get(name)
     if proto is not None:
-        # What NNAPI computes has the shape that it was mapped with.
+        # A value that NNAPI computes has the shape that it was mapped with.
         producer = network.producers.get(name)
         mapped = producer is not None and producer.number not in network.refused
         sure = name in network.certain or (mapped and name in network.types)

@@ -18,8 +18,8 @@ _ALIKE = frozenset(
 )
 _IMAGE_SIZE = "imgsz"  # in the metadata of Ultralytics' exports: "[640, 640]", height and width
 
-# What exporters write for an extent of which they know nothing: two dimensions that are called so
-# have no more to do with each other than two without a name.
+# The name that exporters write for an unknown extent: two dimensions that are called so have no
+# more to do with each other than two without a name.
 _NO_NAME = re.compile(r"[\W\d_]*|none|null|unk|unknown", re.IGNORECASE)
 
 # A dimension of an input, seen from a value: which one each of the value's dimensions is.
@@ -101,7 +101,7 @@ def _hints(name: str, dims: Sequence[int | str], model: ModelProto) -> dict[int,
 def _asked(
     node: NodeProto, value: str, rank: int, weights: Mapping[str, tuple[int, ...]]
 ) -> dict[int, int]:
-    """What an operator's weights say of the extents of a value that it reads."""
+    """The extents of a value that an operator reads, by its weights."""
     shapes = [weights.get(name, ()) for name in node.input[:3]]
     attributes = {each.name: each for each in node.attribute}
     place = list(node.input).index(value)

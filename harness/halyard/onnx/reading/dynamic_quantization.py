@@ -31,7 +31,7 @@ _PRODUCTS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 _PER_CHANNEL = 13
 
 _STEPS = 255.0
-# What it is added to in float32 loses its fraction, rounded half to even.
+# A float32 that it is added to loses its fraction, rounded half to even.
 _ROUNDING = 12582912.0  # 1.5 * 2^23
 
 
@@ -247,7 +247,7 @@ def rounding(mapper: Mapper, node: Node) -> None:
     high = extreme(pb.OPERATION_TYPE_REDUCE_MAX, pb.OPERATION_TYPE_MAXIMUM)
     span = binary(pb.OPERATION_TYPE_SUB, high, low)
     step = binary(pb.OPERATION_TYPE_DIV, span, mapper.number(_STEPS, span))
-    # What has no extent, be it all zeros, has steps of one.
+    # An empty tensor, like one of zeros, has the scale one.
     flat = mapper.step(
         pb.OPERATION_TYPE_EQUAL,
         [span, mapper.number(0.0, span)],

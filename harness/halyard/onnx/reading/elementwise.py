@@ -111,7 +111,7 @@ def arithmetic(mapper: Mapper, node: Node) -> None:
 
 
 def _coarser(inputs: Sequence[Quantization], output: Quantization) -> bool:
-    """What MUL wants of the scales."""
+    """MUL's rule for the scales."""
     return output.scale > float(np.prod([np.float32(each.scale) for each in inputs]))
 
 

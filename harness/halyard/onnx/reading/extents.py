@@ -28,7 +28,7 @@ def version_to_infer_by(node: NodeProto, opset: int) -> int:
 def corrected(
     node: NodeProto, types: Mapping[str, TypeProto], found: Mapping[str, TypeProto]
 ) -> Mapping[str, TypeProto]:
-    """What was found of the outputs, by their names, mended."""
+    """The outputs' inferred types, by their names, mended."""
     given = {each.name: each for each in node.attribute}
     automatic = "auto_pad" in given and given["auto_pad"].s in (b"SAME_UPPER", b"SAME_LOWER")
     if node.op_type == "ConvTranspose" and (automatic or "output_shape" in given):

@@ -16,7 +16,7 @@ from halyard.model.budget import Budget, OverBudget, excerpt
 from halyard.onnx.graph import checked, parsed
 from halyard.onnx.reading.naming import put_in_order
 
-# What protobuf takes in one message.
+# The largest message that protobuf takes.
 _MAX_BYTES = 2**31 - 1
 
 

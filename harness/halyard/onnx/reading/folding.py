@@ -12,7 +12,8 @@ from onnx.reference import ReferenceEvaluator
 from halyard.errors import NotExpressible
 from halyard.model import Array
 
-# What exporters compute shapes and weights with: nothing that draws random numbers or takes long.
+# The operators that exporters compute shapes and weights with: nothing that draws random numbers or
+# takes long.
 FOLDABLE = frozenset(
     {
         "Abs",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ONNX Runtime's optimiser makes of dynamically quantised GEMMs: DynamicQuantizeMatMul and
+"""Dynamically quantised GEMMs as ONNX Runtime's optimiser fuses them: DynamicQuantizeMatMul and
 MatMulIntegerToFloat, written as the operators of ONNX that they stand for, with real numbers."""
 
 from __future__ import annotations

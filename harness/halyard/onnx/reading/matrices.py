@@ -40,7 +40,7 @@ def gemm(mapper: Mapper, node: Node) -> None:
     if not rest:
         _dense(mapper, node, scaled, axis, bias, [], quantizes=alpha == 1.0)
         return
-    # What differs from row to row, or is computed, is added behind.
+    # A bias that differs from row to row, or is computed, is added behind.
     mapper.require_real(node.input(0), rest)
     source = mapper.operand(node.input(0))
     kind = mapper.builder.operand(source).type

@@ -10,7 +10,8 @@ from onnx import GraphProto, NodeProto
 
 
 def read_by(proto: NodeProto) -> dict[str, None]:
-    """What an operator reads, with what its graphs read from around them, in order."""
+    """The names that an operator reads, with those that its graphs read from around them, in
+    order."""
     names = dict.fromkeys(proto.input)
     for graph in _graphs(proto):
         own = _own(graph)

@@ -74,7 +74,8 @@ class Node:
 
     @cached_property
     def reads(self) -> Sequence[str]:
-        """What it computes from: its inputs, and what graphs of its own read around them."""
+        """The values it computes from: its inputs, and those that graphs of its own read around
+        them."""
         return [name for name in read_by(self.proto) if name]
 
     @property
@@ -327,7 +328,7 @@ class _Walk:
             if proto is not None:
                 network.protos[name] = proto
                 _note(network, name, proto)
-        # What rests on a declaration alone may not be so.
+        # A type that rests on a declaration alone may be wrong.
         if all(name in network.certain for name in node.reads):
             network.certain |= {
                 name

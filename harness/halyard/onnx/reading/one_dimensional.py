@@ -12,7 +12,7 @@ from halyard.errors import NotExpressible
 from halyard.onnx.reading.mapper import MAX_RANK, SIGNAL_RANK, Mapper
 from halyard.onnx.reading.network import Node
 
-# What attributes say of the row.
+# The attributes' parts for the row.
 _OF_A_ROW: Mapping[str, Callable[[Sequence[int]], list[int]]] = {
     "dilations": lambda given: [1, *given],
     "kernel_shape": lambda given: [1, *given],

@@ -323,7 +323,7 @@ OPERATORS: Mapping[str, Operator] = {
         quantizing.quantize,
         since(10, inputs=3),
         since(13, inputs=3, reads=["axis"]),
-        # What saturates or not are types that NNAPI has not.
+        # Only types that NNAPI has not saturate or not.
         since(19, inputs=3, reads=["axis"], ignores=["saturate"]),
         since(
             21,
@@ -376,7 +376,7 @@ OPERATORS: Mapping[str, Operator] = {
         # Where no order is asked for, that of size will do.
         since(11, 24, inputs=2, outputs=2, reads=["axis", "largest"], ignores=["sorted"]),
     ),
-    # What ONNX Runtime's optimiser writes.
+    # Operators that ONNX Runtime's optimiser writes.
     "com.microsoft::FusedMatMul": operator(
         gemm.fused_matmul,
         since(
@@ -389,7 +389,7 @@ OPERATORS: Mapping[str, Operator] = {
     ),
     "com.microsoft::Gelu": operator(activations.gelu, since(1)),
     "com.microsoft::QuickGelu": operator(activations.quick_gelu, since(1, reads=["alpha"])),
-    # What moves elements.
+    # Operators that move elements.
     "Concat": operator(reshaping.concatenation, since(4, 11, 13, inputs=MANY, reads=["axis"])),
     "CumSum": operator(
         running_sums.cumulative_sum, since(11, 14, inputs=2, reads=["exclusive", "reverse"])

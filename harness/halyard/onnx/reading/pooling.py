@@ -28,7 +28,7 @@ _COUNTED = 7
 
 
 def unchanged(inputs: Sequence[Quantization], output: Quantization) -> bool:
-    """What computes with the bytes themselves."""
+    """Whether the node can compute with the bytes themselves."""
     return all(each == output for each in inputs)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What QuantizeLinear and DequantizeLinear say of a graph's tensors: which of its real values are
-bytes, and what the bytes stand for."""
+"""Quantisation parameters of a graph's tensors by QuantizeLinear and DequantizeLinear: which of its
+real values are bytes, and their scales and zero points."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _said(network: Network, name: str) -> list[Quantization]:
 
 
 def _sources(network: Network, name: str) -> list[str]:
-    """What the tensor's bytes were before they were moved."""
+    """The tensor whose bytes were moved to this one."""
     producer = network.producers.get(name)
     return [producer.input(0)] if producer is not None and _moves(network, producer) else []
 

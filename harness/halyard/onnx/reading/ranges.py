@@ -207,7 +207,8 @@ def _or_zero(given: Sequence[Range], _: int) -> Range:
     return given[0] | Range(0, 0)
 
 
-# What operators make of the ranges of their inputs, and of how many elements the first one has.
+# The range of an operator's output by those of its inputs, and by the count of the first one's
+# elements.
 _FUNCTIONS: Mapping[str, Callable[[Sequence[Range], int], Range]] = {
     "Abs": _size,
     "Add": _sum,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What moves elements and computes nothing: reshapes, transposes, slices, pads, and the like."""
+"""Operators that move elements and compute nothing: reshapes, transposes, slices, pads, and the
+like."""
 
 from __future__ import annotations
 

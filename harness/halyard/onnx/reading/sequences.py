@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recurrent operators read and give by directions, and their steps, one after the other."""
+"""Recurrent operators' inputs and outputs by directions, and their steps, one after the other."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of the types that operators write: what onnx's shape inference says goes before
-what the file declares, which counts where inference knows less."""
+"""Types that operators write: onnx's shape inference goes before the file's declarations, which
+count where inference knows less."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def without_shape(proto: TypeProto) -> TypeProto:
 
 
 def merged(found: TypeProto | None, declared: TypeProto | None) -> TypeProto | None:
-    """What was found, with the extents that only the declaration has."""
+    """The inferred type, with the extents that only the declaration has."""
     if found is None or declared is None or not found.HasField("tensor_type"):
         return found or declared
     if not is_ranked(declared):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a mapping understands of an ONNX operator: versions of its schema, attributes, inputs and
-outputs. Whatever else a node has is a reason to leave it to the host."""
+"""Signatures: the part of an ONNX operator that a mapping understands: versions of its schema,
+attributes, inputs and outputs. Whatever else a node has is a reason to leave it to the host."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _MAX_CONSTANT_BYTES = 4096
 
 
 class Steps(Protocol):
-    """What adds operations to a model: the mapper, which moves truth values by what is here."""
+    """The writer of operations to a model: the mapper, which moves truth values by what is here."""
 
     builder: ModelBuilder
 

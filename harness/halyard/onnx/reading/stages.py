@@ -36,7 +36,7 @@ def stages_of(network: Network, absorbed: Mapping[int, int]) -> Mapping[int, int
             if least > stages[number]:
                 stages[number] = least
                 changed = True
-        # What can't cross is written in the stage in which it is read.
+        # A value that can't cross is written in the stage in which it is read.
         for writer, reader in ties:
             if stages[writer] < stages[reader]:
                 stages[writer] = stages[reader]
@@ -55,7 +55,7 @@ def _before(network: Network, leader: Mapping[int, int]) -> dict[int, set[int]]:
         mine = before.setdefault(leader[node.number], set())
         for name in node.reads:
             producer = network.producers.get(name)
-            # What is computed beforehand comes from nowhere.
+            # A constant has no stage.
             if producer is None or name in network.constants or producer.number not in leader:
                 continue
             if leader[producer.number] != leader[node.number]:

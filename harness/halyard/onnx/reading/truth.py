@@ -12,7 +12,7 @@ from halyard.proto import halyard_pb2 as pb
 
 
 def is_nan(mapper: Mapper, node: Node) -> None:
-    """What is not itself."""
+    """IsNaN: a value that does not equal itself."""
     mapper.require_real(node.input(0))
     [source], layout = operands(mapper, [node.input(0)])
     mapper.define(node.outputs[0], pb.OPERATION_TYPE_NOT_EQUAL, [source, source], layout)

@@ -112,7 +112,7 @@ class _Reading:
         try:
             parts, model, outputs = self._valid_parts()
         except NotExpressible as error:
-            # What it comes to can't be taken apart: LiteRT runs the file as it is.
+            # Its result can't be taken apart: LiteRT runs the file as it is.
             reason = str(error)
             outputs = [self._name(index) for index in self._graph.outputs]
             names = tuple(info.name for info in self._infos)
@@ -258,7 +258,7 @@ class _Reading:
         return parts, cut(model, numbers, crossing).model, sorted(numbers)
 
     def _take(self, model: pb.Model, operations: set[int]) -> None:
-        """What a part has of the model's constants is its own copy."""
+        """A part has its own copy of the model's constants."""
         main = model.main
         read = {index for number in operations for index in main.operations[number].inputs}
         copied = sum(main.operands[index].location.length for index in read)

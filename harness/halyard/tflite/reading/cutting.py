@@ -14,7 +14,7 @@ from halyard.model import Array
 from halyard.tflite.graph import made, packed
 from halyard.tflite.reading.file import File
 
-# What a tensor and an operator take in a file, without their names and values.
+# Bytes of a tensor and an operator in a file, without their names and values.
 _TABLE_BYTES = 200
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a .tflite file says, checked: flatbuffers checks nothing, and indexes may point anywhere."""
+"""A .tflite file's contents, checked: flatbuffers checks nothing, and indexes may point
+anywhere."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ _TYPE_NAMES: dict[int, str] = {
 _KINDS: dict[int, str] = {
     code: name for name, code in vars(BuiltinOperator).items() if isinstance(code, int)
 }
-# What a file says of an operator whose code does not fit the field of old.
+# The mark of an operator whose code does not fit the field of old.
 _GREATER = int(BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES)
 
 
@@ -168,7 +169,8 @@ class _Reader:
         self._budget = budget
         self._codes: list[tuple[int, str]] = []
         self._buffers: list[bytes | None] = []
-        # What several entries name is there once: by where it begins in memory, and its length.
+        # Data that several entries name are there once: by where it begins in memory, and its
+        # length.
         self._copies: dict[tuple[int, int], bytes] = {}
 
     def file(self, model: Any) -> File:

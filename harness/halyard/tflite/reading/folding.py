@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known before anything runs: shapes, and what is computed from them."""
+"""Values known before anything runs: shapes, and those computed from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_ELEMENTS = 64
 # Of numbers that count frames.
 _LONGEST_RANGE = 1 << 16
 
-# What an operator makes of constants. ValueError, IndexError where they do not go together.
+# An operator's function of constants. ValueError, IndexError where they do not go together.
 Compute = Callable[[Operator, list[Array]], Array]
 
 

@@ -47,7 +47,7 @@ Handler = Callable[["Mapper", Operator], None]
 
 @dataclass
 class Mapped:
-    """What became of an operator: `operations` of the model, none where it is a constant now, or
+    """The mapping of an operator: `operations` of the model, none where it is a constant now, or
     the reason why it has no mapping."""
 
     operator: Operator
@@ -67,7 +67,7 @@ class Mapper:
     builder: ModelBuilder = field(default_factory=lambda: ModelBuilder(""))
     operands: dict[int, int] = field(default_factory=dict)
     folded: dict[int, Array] = field(default_factory=dict)
-    # What other graphs have become, or why they have not.
+    # The models that other graphs have become, or why they have not.
     subgraphs: dict[int, pb.Model | str] = field(default_factory=dict)
 
     def run(self) -> list[Mapped]:
@@ -142,7 +142,7 @@ class Mapper:
         return self.tensor(index).values if folded is None else folded
 
     def folded_inputs(self, operators: Sequence[Operator]) -> dict[int, Array]:
-        """What these read of what operators on constants come to."""
+        """The results of operators on constants that these read."""
         indexes = {index for operator in operators for index in operator.inputs}
         return {index: self.folded[index] for index in sorted(indexes & self.folded.keys())}
 

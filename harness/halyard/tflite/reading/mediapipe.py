@@ -21,7 +21,7 @@ _SAME, _VALID = 1, 2
 _MOST_STRIDE = 2**15
 # Each place of a window is a slice of the image.
 _MOST_PLACES = 64
-# What is added to an index so that it is the same when it is cut off.
+# Added to an index so that it is the same when it is cut off.
 _ABOVE = 0.1
 
 

@@ -20,7 +20,7 @@ from halyard.tflite.reading.shaping import axis_of
 
 @dataclass(frozen=True)
 class _Axis:
-    """What is taken along an axis: None for a bound that a mask leaves open."""
+    """The range taken along an axis: None for a bound that a mask leaves open."""
 
     begin: int | None = None
     end: int | None = None
@@ -101,7 +101,7 @@ def _bounds(mapper: Mapper, operator: Operator, axes: Sequence[_Axis]) -> list[i
         sum(1 << at for at, each in enumerate(axes) if getattr(each, side) is None)
         for side in ("begin", "end")
     ]
-    # What goes is left to a RESHAPE, which others may need as well.
+    # Removing axes is left to a RESHAPE, which others may need as well.
     return [
         *(mapper.vector(f"{name}/{what}", values) for what, values in columns),
         *map(builder.int32, (*masks, 0)),

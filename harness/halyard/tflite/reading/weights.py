@@ -72,7 +72,7 @@ def depthwise(mapper: Mapper, operator: Operator) -> None:
         bias(mapper, operator, outputs),
         builder.int32(padding(given).value),
         *_strides(mapper, given),
-        # What the file says of it is for runtimes of old, and may be anything.
+        # The file's own value is for runtimes of old, and may be anything.
         builder.int32(outputs // channels),
         builder.int32(fused(given)),
         *_dilations(mapper, given),
