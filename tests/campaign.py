@@ -92,7 +92,7 @@ KINDS: dict[str, Callable[[], Check]] = {
 
 @dataclass(frozen=True)
 class Share:
-    """What one process of several does of a campaign."""
+    """The share of one process of several in a campaign."""
 
     kind: str
     seed: int
@@ -130,7 +130,7 @@ def _run(share: Share) -> None:
 
 
 def summary(log: Path, kind: str) -> tuple[Counter[str], int]:
-    """What the bundles of a log came to, and how much is wrong."""
+    """The results of a log's bundles, and the count of wrong ones."""
     total, wrong = Counter[str](), 0
     for text in log.read_text().splitlines():
         line = json.loads(text)

@@ -15,7 +15,7 @@ import pytest
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: Sequence[pytest.Item]
 ) -> None:
-    # What could not be imported is told of anyway.
+    # Modules that could not be imported are told of anyway.
     if session.testsfailed or not is_whole(config):
         return
     there = {

@@ -171,7 +171,7 @@ class GoldenTests:
         return self._bundles[_function_of(item)]
 
     def report(self) -> list[str]:
-        """What became of the cases of each function that ran here."""
+        """The outcomes of each function's cases that ran here."""
         lines = []
         for function, bundle in self._bundles.items():
             of_bundle = bundle.report(by_operation=self._config.get_verbosity() > 0)
@@ -265,7 +265,7 @@ _PLUGIN = pytest.StashKey[GoldenTests]()
 _SEED = pytest.StashKey[int]()
 
 
-# What pytest-xdist's workers and the session that starts them tell each other.
+# Keys of the data that pytest-xdist's workers and the session that starts them exchange.
 _SEED_OF_ALL = "halyard_seed"
 _REPORT = "halyard_golden_report"
 
@@ -282,8 +282,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What these tests and their programs put into the folder for temporary files is gone in the
-    end, also where a test killed one of them. The folder is their own, since others use /tmp."""
+    """Temporary files of these tests and their programs are gone in the end, also where a test
+    killed one of them. The folder is their own, since others use /tmp."""
     folder = tmp_path_factory.mktemp("temporary")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(folder))

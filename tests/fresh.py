@@ -5,7 +5,7 @@ git and certificates, and a clone of what is committed here, at a long path.
 Usage: fresh.py [--on FORM] [--release NAME] [--user] [--root FOLDER] [--keep]
                 [--compiler-cache FOLDER] [TARGET...]
 
-What the root lies on is its form, as people have it:
+The root's form is the file system that it lies on, as people have it:
 
     chroot    a folder: "/" is in no table of mounts (the default)
     overlay   overlayfs over a bare root, as Docker's and Podman's containers are
@@ -271,7 +271,8 @@ def make_root(root: Path, release: str) -> None:
 
 
 def apt_mirror() -> str:
-    """What this machine's apt gets the release from; the default where it gets another one."""
+    """The mirror that this machine's apt gets the release from; the default where it gets another
+    one."""
     listed = output(
         *("apt-get", "indextargets", "--format", "$(REPO_URI)"),
         *("Created-By: Packages", "Origin: Debian", f"Codename: {RELEASE}"),

@@ -17,7 +17,7 @@ _POLL = 0.05
 
 
 def comes_true(condition: Callable[[], T], *, seconds: float, every: float = _POLL) -> T:
-    """What the condition gives once that is true, or what it gives last, after so many seconds."""
+    """The condition's value once it is true, or its last one after so many seconds."""
     end = time.monotonic() + seconds
     while not (found := condition()) and time.monotonic() < end:
         time.sleep(every)
@@ -31,8 +31,8 @@ def awaited(
     seconds: float = 60,
     every: float = _POLL,
 ) -> T:
-    """What the condition gives once that is true. Fails, and says `otherwise`, where it does not
-    come in time."""
+    """The condition's value once it is true. Fails, and says `otherwise`, where it does not come in
+    time."""
     found = comes_true(condition, seconds=seconds, every=every)
     if not found:
         text = otherwise if isinstance(otherwise, str) else otherwise()

@@ -54,7 +54,7 @@ FLOATS = {
 
 
 def outputs(case: Case, result: pb.CaseResult) -> list[tuple[bytes, tuple[int, ...]]]:
-    """What is to be equal bit for bit."""
+    """Outputs that must be equal bit for bit."""
     main = case.test_case.model.main
     types = [main.operands[index].type for index in main.output_indexes]
     return [

@@ -70,7 +70,7 @@ static int32_t specialize(void* self, const void* partition, const halyard_shape
     return HALYARD_OK;
 }
 
-/* What the engine lends has to count. */
+/* Memory that the engine lends has to count. */
 static int32_t take(const halyard_resources* resources, size_t bytes, size_t on_device) {
     if (resources->should_stop(resources->context)) {
         return HALYARD_STOPPED;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compilation cache saves: `python -m tests.benchmarks.cached_prepare`.
+"""The time that a compilation cache saves: `python -m tests.benchmarks.cached_prepare`.
 
 MobileNetV2 on CpuAcc, in the runner's process: prepared, prepared and kept, and found again, each
 in a process of its own, in turns; and then prepared and found many times in one process each, as in

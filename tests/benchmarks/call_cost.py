@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call through binder costs: `python -m tests.benchmarks.call_cost [DEVICE]`.
+"""The cost of a call through binder: `python -m tests.benchmarks.call_cost [DEVICE]`.
 
 A model of one small operation is executed through the service and, in turns, in the runner's
 process on the same device; the difference of the medians is what binder and its two processes add

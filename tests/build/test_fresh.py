@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bare root gets of this machine's settings. `make test-fresh` makes one; this does not."""
+"""The settings of this machine that a bare root gets. `make test-fresh` makes one; this does
+not."""
 
 import os
 import re

@@ -29,7 +29,7 @@ def test_what_has_not_changed_is_not_written(tmp_path: Path, generator: str) -> 
         os.utime(path, (1, 1))
     subprocess.run(command, check=True)
     assert [path.stat().st_mtime for path in outputs] == [1] * len(outputs)
-    # What has changed is.
+    # Changed files are written anew.
     for path in outputs:
         path.write_text("something else\n")
     subprocess.run(command, check=True)

@@ -129,7 +129,7 @@ def include_graph() -> dict[Path, set[Path]]:
 
 
 def cycles(graph: dict[Path, set[Path]]) -> list[str]:
-    """What is left once all that includes nothing, or only such, is taken away from both ends."""
+    """The edges left once all that includes nothing, or only such, is taken away from both ends."""
     left = {node: set(targets) for node, targets in graph.items()}
     while True:
         named = set().union(*left.values())

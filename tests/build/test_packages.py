@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests/packages.sh shows while it installs Debian packages; scripts stand for apt."""
+"""Output of tests/packages.sh while it installs Debian packages; scripts stand for apt."""
 
 import shutil
 import subprocess

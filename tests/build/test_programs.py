@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests/programs.sh says of the programs that it runs."""
+"""Output of tests/programs.sh on the programs that it runs."""
 
 import subprocess
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an honest client waits for before, during and after each attack, as a Markdown table.
+"""The waits of an honest client before, during and after each attack, as a Markdown table.
 
 `python -m tests.device.attack_table [ATTACK ...]` boots a virtual device of its own. It takes some
 two minutes for an attack, and a machine that does nothing else: times are a few milliseconds, of an

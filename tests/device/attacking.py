@@ -28,8 +28,8 @@ STRANGER = 10066
 _PATIENCE = 30
 _PATIENCE_SANITIZED = 150
 
-# What makes a service start every thread that it may have, with little memory: many clients at once
-# that prepare a small model, and execute it for long.
+# The load that makes a service start every thread that it may have, with little memory: many
+# clients at once that prepare a small model, and execute it for long.
 _PEAKS: Sequence[Sequence[str | int]] = (
     ("slot-hog", "--clients", 1, "--processes", 48),
     ("sync-hog", "--clients", 2, "--processes", 48),
@@ -41,7 +41,7 @@ _LONGEST_PEAK = 30.0
 
 @dataclass(frozen=True)
 class Latency:
-    """What an honest client waited for calls of one kind, in microseconds."""
+    """An honest client's waits for calls of one kind, in microseconds."""
 
     calls: int
     median: int
@@ -51,7 +51,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Fight:
-    """What became of an honest client beside an attack."""
+    """The result of an honest client beside an attack."""
 
     attack: str  # what the attack said; empty: there was none
     failure: str  # of the honest client; empty: all its calls were answered

@@ -53,7 +53,7 @@ def _programs_are_sanitized() -> bool:
     try:
         return sanitizers.sanitized(initramfs.native_programs(VmOptions.machine).values())
     except HalyardError:
-        # What is wrong with the programs is for the device to say.
+        # The device tells what is wrong with the programs.
         return False
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process of a device holds, as the kernel counts it, and what a service counts itself."""
+"""The resources of a device's process, as the kernel counts them, and as a service counts its
+own."""
 
 import contextlib
 import time
@@ -40,7 +41,7 @@ cat /sys/kernel/debug/binder/proc/{pid} 2>/dev/null | awk '
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a process has of the kernel's: from /proc, and from binder's own tables."""
+    """A process's resources in the kernel: from /proc, and from binder's own tables."""
 
     seconds: float  # when it was looked at
     memory: int  # resident, in KiB
@@ -67,7 +68,7 @@ class Footprint:
         return cls(seconds=time.monotonic(), **counts)
 
     def more_than(self, before: "Footprint", slack: Mapping[str, int]) -> list[str]:
-        """What it has more of than `before`, by more than the slack for its kind.
+        """The resources that it has more of than `before`, by more than the slack for its kind.
 
         Memory is none of it: the allocator keeps some.
         """

@@ -102,7 +102,7 @@ def test_constants_in_models_count_as_memory(device: VirtualDevice, siege: Siege
         grown = Footprint.of(device, siege.pid).memory - siege.before.memory
         print(f"{grown // 1024} MiB more, of {MEMORY} that it may take")
         siege.honest()
-    # What an execution needs beside its tensors is not counted to the byte.
+    # An execution's memory beside its tensors is not counted to the byte.
     assert grown < (MEMORY + 16) * 1024
 
 

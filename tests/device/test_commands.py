@@ -38,7 +38,7 @@ def halyard(
 
 
 def left_over(device: VirtualDevice) -> list[str]:
-    """What lies in the work folder beside programs and the last log."""
+    """The files in the work folder beside programs and the last log."""
     names = device.shell(f"ls {WORK_FOLDER} 2>/dev/null").stdout.split()
     return [name for name in names if name.startswith(("run-", "service-"))]
 

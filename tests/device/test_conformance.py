@@ -50,7 +50,7 @@ def planned(cases: list[Case]) -> list[Planned]:
 def statuses(
     driver: Driver, cases: list[Case], settings: RunSettings, interrupt: Callable[[], None]
 ) -> list[tuple[str, Status, str]]:
-    """What the cases came to; `interrupt` is called once the first has begun."""
+    """The outcomes of the cases; `interrupt` is called once the first has begun."""
 
     def run_all() -> list[tuple[str, Status, str]]:
         outcomes = [

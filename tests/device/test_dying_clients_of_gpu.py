@@ -31,7 +31,7 @@ _SLACK: Mapping[str, int] = {
 
 @dataclass(frozen=True)
 class Counts:
-    """What the library holds."""
+    """The library's live objects."""
 
     alive: int  # objects
     pending: int  # commands
@@ -97,8 +97,8 @@ def test_one_killed_in_an_execution_holds_no_client_up_and_leaves_nothing(
     device: VirtualDevice, service: Service, gpu: FakeGpu, call: str
 ) -> None:
     attacker = Attacker(device, service)
-    # What the backend keeps for the next one is there after the first time: a queue for each of
-    # those that were at work at once, its staging memory, programs.
+    # The backend keeps objects for the next one after the first time: a queue for each of those
+    # that were at work at once, its staging memory, programs.
     before: tuple[Counts, Footprint] | None = None
     for _ in range(3):
         with attacker.start("executing", "--against", call) as client:

@@ -30,7 +30,7 @@ NEWEST_AIDL = Way(pb.HAL_VERSION_AIDL_4, pb.EXECUTION_MODE_SYNC)
 
 @dataclass(frozen=True)
 class Holdings:
-    """What a service holds for its clients."""
+    """The resources that a service holds for its clients."""
 
     models: int
     descriptors: int

@@ -29,13 +29,13 @@ def test_services_are_found_declared_and_gone_with_their_process(device: Virtual
 
 @pytest.fixture(scope="module")
 def attacker(device: VirtualDevice) -> Attacker:
-    """What it attacks is a name; no service of ours takes part."""
+    """It attacks a name; no service of ours takes part."""
     return Attacker(device, NAME)
 
 
 def held_beside(device: VirtualDevice, attacker: Attacker, *words: str | int) -> tuple[str, str]:
-    """What an honest service says, which has the name while the attack goes on, and what that
-    says."""
+    """The output of an honest service, which has the name while the attack goes on, and of the
+    attack."""
     # The first look brings the program that looks, for longer than the holder lives.
     assert NAME not in list_services(device)
     with attacker.start("aidl-name-holder", "--seconds", 20) as holder:

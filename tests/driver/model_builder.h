@@ -30,7 +30,7 @@ struct OperandSpec {
 // A short way to write the tensors that most tests use.
 OperandSpec floats(std::vector<uint32_t> dimensions);
 
-// What IF and WHILE decide by.
+// The condition of IF and WHILE.
 inline const OperandSpec kFlag = {OperandType::TENSOR_BOOL8, {1}};
 
 // Operands are numbered in the order of their making. Consumers are counted by operation().
@@ -78,7 +78,8 @@ class ModelBuilder {
     std::vector<uint8_t> mValues;
 };
 
-// What its constants use of its pools, as far as that can be mapped, on nobody's account.
+// The parts of its pools that its constants use, as far as they can be mapped, charged to no
+// account.
 PoolUses poolsOf(const Model& model);
 
 // One pool per argument.

@@ -14,8 +14,8 @@
 
 namespace halyard::driver {
 
-// A memfd, mapped once for the driver, between pages that nobody may touch, and once for the
-// client, as in another process.
+// A memfd, mapped once for the driver, between inaccessible pages, and once for the client, as in
+// another process.
 class TwiceMappedMemory final : public ResidentMemory {
   public:
     explicit TwiceMappedMemory(size_t size) : mSize(size) {

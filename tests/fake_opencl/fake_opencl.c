@@ -88,7 +88,7 @@ int fake_opencl_calls(const char* function) {
     return count;
 }
 
-/* What the call has to return. */
+/* The code that the call has to return. */
 static cl_int code_of(const char* function) {
     cl_int code = CL_SUCCESS;
     pthread_mutex_lock(&lock);
@@ -97,7 +97,7 @@ static cl_int code_of(const char* function) {
         failed = 1;
         code = failing_code;
     }
-    /* What is known without the device is known of a lost one, too. */
+    /* Facts known without the device are known of a lost one, too. */
     if (lost_code != CL_SUCCESS && strncmp(function, "clGet", 5) != 0 &&
         strncmp(function, "clRelease", 9) != 0) {
         code = lost_code;
@@ -544,7 +544,7 @@ cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void* 
     while (each != NULL && each != memory) {
         each = each->next;
     }
-    /* What is no memory's handle is a number. */
+    /* A value that is no memory's handle is a number. */
     object->arguments[index].memory = each != NULL ? memory : NULL;
     object->arguments[index].number = each != NULL ? each->number : 0;
     pthread_mutex_unlock(&lock);

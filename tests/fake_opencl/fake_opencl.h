@@ -26,7 +26,7 @@ void fake_opencl_defer(int whether);
 int fake_opencl_pending(void);
 /* How often memory was released that such a command uses. */
 int fake_opencl_misused(void);
-/* Objects that nobody has released. */
+/* Objects that have not been released. */
 int fake_opencl_alive(void);
 /* How many programs were built from their source, and how many from a binary, since the start. */
 int fake_opencl_built(void);

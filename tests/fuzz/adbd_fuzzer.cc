@@ -61,7 +61,7 @@ class EchoService final : public adbd::Service {
     adbd::Stream& mStream;
 };
 
-// What a client sends, packet by packet.
+// A client's packets, one by one.
 class Client {
   public:
     Client(adbd::testing::BytePeer& peer, Choices choices) : mPeer(peer), mChoices(choices) {}

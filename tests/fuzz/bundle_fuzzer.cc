@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the runner reads: bundles of cases, options, and their conversion.
+// The runner's inputs: bundles of cases, options, and their conversion.
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostOperandBytes = size_t{1} << 14;  // of an operand
 
-// What an operand of known shape takes; nothing where that is not known or is too much.
+// Bytes of an operand of known shape; none where that is not known or is too much.
 std::optional<size_t> bytesOf(const pb::Operand& operand) {
     size_t size = elementBytes(operand.type());
     for (const uint32_t extent : operand.dimensions()) {
@@ -29,7 +29,7 @@ std::optional<size_t> boundaryBytes(const pb::Subgraph& subgraph, uint32_t index
                    : std::nullopt;
 }
 
-// What is new repeats what is there.
+// The new bytes repeat those that are there.
 void grow(std::string& bytes, size_t size) {
     const size_t before = bytes.size();
     bytes.resize(size);

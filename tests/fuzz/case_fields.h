@@ -16,9 +16,9 @@ pb::Operand* anyOperand(pb::Subgraph& subgraph, SeededChoices& choices);
 
 void changeOperand(pb::Subgraph& subgraph, SeededChoices& choices);
 void changeOperation(pb::Subgraph& subgraph, SeededChoices& choices);
-// What the subgraph takes and gives.
+// The subgraph's inputs and outputs.
 void changeBoundary(pb::Subgraph& subgraph, SeededChoices& choices);
-// What constants hold.
+// The values of constants.
 void changeValues(pb::Model& model, SeededChoices& choices);
 void changeExamples(pb::TestCase& testCase, SeededChoices& choices);
 

@@ -21,7 +21,7 @@ namespace pb = runner::pb;
 // Nothing if the bytes are no case, or one that is too large to be tried in a short time.
 std::optional<pb::TestCase> parseCase(std::span<const uint8_t> bytes);
 
-// What libFuzzer's hooks of these names are to do, for a target whose inputs are cases.
+// libFuzzer's hooks of these names, for a target whose inputs are cases.
 size_t mutateCase(uint8_t* data, size_t size, size_t maxSize, unsigned seed);
 size_t crossCases(std::span<const uint8_t> first, std::span<const uint8_t> second,
                   std::span<uint8_t> out, unsigned seed);

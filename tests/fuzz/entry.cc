@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libFuzzer and replay.cc call. Both functions stay in one file: libFuzzer refers to the first
-// one weakly, which alone takes nothing out of a library.
+// The entry points of libFuzzer and replay.cc. Both functions stay in one file: libFuzzer refers to
+// the first one weakly, which alone takes nothing out of a library.
 
 #include <cstddef>
 #include <cstdint>

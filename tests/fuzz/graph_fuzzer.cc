@@ -193,7 +193,7 @@ class Examiner {
     }
 
   private:
-    // What it comes to with one thread. None where it can't be built.
+    // Its result with one thread. None where it can't be built.
     std::optional<Attempt> run(const Graph& graph, const engine::BackendList& backends) {
         const auto memory = std::make_shared<Budget>(kMemory);
         std::optional<Attempt> alone;
@@ -233,8 +233,8 @@ class Examiner {
         return program;
     }
 
-    // On CpuRef, so that only the passes make a difference. What fails without them may have been
-    // in a node that nobody needs.
+    // On CpuRef, so that only the passes make a difference. A failure without them may have been in
+    // a node that is not needed.
     void checkPasses(const Graph& graph, const Attempt& expected) const {
         const auto memory = std::make_shared<Budget>(kMemory);
         const auto program = engine::compile(graph, {mCpuRef.get()}, {.build = {.memory = memory}});

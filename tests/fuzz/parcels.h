@@ -20,7 +20,7 @@
 
 namespace halyard::fuzz {
 
-// What arguments are made of besides numbers. Models and requests refer to no pools or to
+// Material of arguments besides numbers. Models and requests refer to no pools or to
 // anonymousPools(): an argument of theirs is one of these, or made by its layout alone.
 struct Material {
     std::vector<hal::ObjectRef> objects;

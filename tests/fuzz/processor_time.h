@@ -7,8 +7,8 @@
 
 namespace halyard::fuzz {
 
-// What this process has computed so far, on all its threads: how long something takes, whatever
-// else the machine does. (What stands still is libFuzzer's to find, by the clock.)
+// The processor time of this process so far, on all its threads: how long something takes, whatever
+// else the machine does. (libFuzzer finds a hang, by the clock.)
 inline std::chrono::nanoseconds processorTime() {
     timespec now = {};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

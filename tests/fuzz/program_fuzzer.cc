@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Saved models as whoever can write to the file would have them: sections changed one decision at a
-// time, with a checksum that is right, and in a compilation cache with digests that are right. What
-// must hold of every file: it is refused as what it is, or loads and executes with some result; it
-// ends in time; and nothing stays behind. A cache whose model file does not fit is refused.
+// Saved models as an attacker who can write to the file would have them: sections changed one
+// decision at a time, with a checksum that is right, and in a compilation cache with digests that
+// are right. Every file is refused as what it is, or loads and executes with some result, in time,
+// and leaves nothing behind. A cache whose model file does not fit is refused.
 
 #include <algorithm>
 #include <array>

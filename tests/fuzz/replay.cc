@@ -58,7 +58,7 @@ struct Options {
     std::string at;
 };
 
-// What one mutation makes of another's results, as far as there is time.
+// Mutates the results of mutations, as far as there is time.
 void mutate(std::vector<Bytes> pool, const Options& options) {
     constexpr size_t kLongest = 4096;
     constexpr size_t kMostInPool = 4096;

@@ -58,7 +58,7 @@ class AidlObjects : public ::testing::Test {
         return *RemoteInterface::cast(mProcess, ObjectRef(mProcess->remote(mObject)),
                                       nn::IPreparedModel::info(), Release());
     }
-    // What the object answers to bytes.
+    // The object's answer to bytes.
     WireStatus send(uint32_t code, const ParcelWriter& arguments) {
         return mProcess->call(mObject, code, false, testing::capture(arguments))->status;
     }

@@ -105,7 +105,7 @@ class AidlDevices : public ::testing::Test {
         return RemoteInterface(mProcess, mProcess->remote(mModel), nn::IPreparedModel::info(),
                                Release());
     }
-    // Of whoever owns the model of prepared().
+    // The account of the client that owns the model of prepared().
     const driver::Account& account() const {
         return PreparedModelObject::modelOf(ObjectRef(mModel))->client()->account();
     }
@@ -205,7 +205,7 @@ TEST_F(AidlDevices, TakeTokensOfCachesOf32Bytes) {
     EXPECT_EQ(codeOf(32, -1, mCallback), StatusCode::INTERNAL) << "there is nothing in the files";
     EXPECT_EQ(codeOf(32, -2, mCallback), StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(mCallback->told.size(), 1U);
-    EXPECT_EQ(codeOf(32, -1, {}), StatusCode::INVALID_ARGUMENT) << "nobody would be told";
+    EXPECT_EQ(codeOf(32, -1, {}), StatusCode::INVALID_ARGUMENT) << "no callback would be told";
 }
 
 TEST_F(AidlDevices, RefuseAnInvalidModelWithAnException) {
@@ -423,7 +423,7 @@ TEST_F(AidlDevices, KeepOnlyMemoryThatHasAToken) {
          {std::vector<int64_t>{-2}, std::vector<int64_t>{}, std::vector<int64_t>{5, 5}}) {
         EXPECT_EQ(execute(request, tokens), StatusCode::INVALID_ARGUMENT);
     }
-    // What is no memory has nothing that could be kept.
+    // An argument that is no memory can't be kept.
     nn::Request buffer = request;
     buffer.pools[0].value = 12345;
     EXPECT_EQ(execute(buffer, {5}), StatusCode::INVALID_ARGUMENT);

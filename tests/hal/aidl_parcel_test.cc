@@ -108,7 +108,7 @@ TEST(AidlParcel, RefusesTokensOfAnotherLength) {
 }
 
 TEST(AidlParcel, TakesParcelablesOfOlderAndNewerVersions) {
-    // Fields that are missing keep what they are by default, those that nobody knows are skipped.
+    // Missing fields keep their defaults, unknown ones are skipped.
     auto role = readBack<nn::BufferRole>(words({1, 8, 3}));
     ASSERT_TRUE(role.ok()) << role.status().toString();
     EXPECT_EQ(role->modelIndex, 3);

@@ -139,7 +139,7 @@ class Conversation {
                (*reply)->reader().readDescriptor().ok();
     }
 
-    // Calls with descriptors, one to nobody.
+    // Calls with descriptors, one to no object.
     bool beCalled(const LocalObject& object) {
         for (const void* target :
              {static_cast<const void*>(&object), static_cast<const void*>(this)}) {
@@ -188,7 +188,7 @@ class Conversation {
         const binder_uintptr_t cookie = request.cookie;
         mKernel->deliver(Returns().add(BR_DEAD_BINDER, cookie));
         settled = mKernel->waitUntilIdle() && settled;
-        // Nobody calls it any more when it goes out of scope.
+        // It is called no more when it goes out of scope.
         connection.stop();
         return deaths == 1;
     }
@@ -278,7 +278,7 @@ TEST(BinderFault, OfTheOtherRequestsIsTold) {
     auto object = std::make_shared<PlainObject>();
     kernel->contextManagerFailure = refused;
     EXPECT_EQ(connection.becomeContextManager(object).code(), StatusCode::INTERNAL);
-    EXPECT_EQ(object.use_count(), 1) << "nobody will call it";
+    EXPECT_EQ(object.use_count(), 1) << "it will not be called";
     kernel->maxThreadsFailure = refused;
     EXPECT_EQ(connection.startThreads(1, 1).code(), StatusCode::INTERNAL);
 }

@@ -166,7 +166,7 @@ TEST_F(IncomingCalls, ACallOwnsItsDescriptorsWhateverBecomesOfIt) {
     EXPECT_EQ(object->calls, 2);
 }
 
-// What closing waits for is nobody's business but the sender's.
+// A close that waits must hold up no client but the sender.
 class SlowDescriptors : public IncomingCalls {
   protected:
     void SetUp() override {

@@ -140,7 +140,7 @@ TEST_F(OutgoingCalls, AnUnknownReturnEndsAOnewayCallUnlessItCarriesSomething) {
                 .add(static_cast<uint32_t>(_IO('r', 78)));
     };
     EXPECT_TRUE(mConnection.transactOneway(mConnection.contextManager(), 3, ParcelWriter()).ok());
-    // What was not looked at yet belongs to somebody else.
+    // Returns that were not looked at yet belong to another call.
     kernel->onOneway = [&](const SentCommand&) {
         return Returns()
                 .add(static_cast<uint32_t>(_IOR('r', 77, binder_uintptr_t)), word)

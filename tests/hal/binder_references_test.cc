@@ -64,7 +64,7 @@ TEST_F(References, AnObjectOfAReplyThatTheKernelDidNotTakeIsLetGo) {
     const auto before = replied.use_count();
     EXPECT_EQ(callObject(object.get(), 1, 7).offsets.size(), 1u);
     ASSERT_TRUE(kernel->waitUntilIdle());
-    EXPECT_EQ(replied.use_count(), before) << "nobody can call it";
+    EXPECT_EQ(replied.use_count(), before) << "it can't be called";
 }
 
 TEST_F(References, AnObjectThatTheKernelDidNotTakeIsLetGo) {

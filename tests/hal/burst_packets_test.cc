@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a burst's packets may say, each rule by the message of its own: two of them refuse the same
-// packet only where the second has been asked for.
+// The rules for a burst's packets, each by its own message: two of them refuse the same packet only
+// where the second has been asked for.
 
 #include "hal/hidl/burst_packets.h"
 

@@ -20,7 +20,7 @@ using std::chrono::seconds;
 constexpr ClientWorkers::Limits kLimits = {.perUser = 2, .all = 3, .patience = milliseconds(50)};
 constexpr seconds kPatience{20};
 
-// What a client holds until it lets go.
+// A job that a client holds until it lets go.
 class Hold {
   public:
     void await() {

@@ -98,7 +98,7 @@ class CompilationCaching : public ::testing::TestWithParam<hidl::ClientVersion> 
         mDevice = hidl::makeClientDevice(std::move(*connection));
     }
 
-    // What it makes of {1, 2}.
+    // Its outputs for {1, 2}.
     Values run(IPreparedModel& model, const driver::SharedMemory& memory) const {
         driver::Request request = addRequest();
         request.pools = {memory};
@@ -209,7 +209,7 @@ TEST_P(CompilationCachingByCaches, InvalidAccessMode) {
     EXPECT_TRUE(retrieve().ok());
 }
 
-// What may never answer is neither written nor read.
+// A file that may never answer is neither written nor read.
 TEST_P(CompilationCachingByCaches, TakesNothingButMemoryAndFilesOnDisks) {
     const auto withModel = [&](FileDescriptor file) {
         const auto cache = mFiles.cache();
@@ -307,7 +307,7 @@ class CompilationCachingSecurity : public CompilationCaching {
         return builder.build();
     }
 
-    // What `spoil` does to either file once the model is saved has to be noticed.
+    // Changes that `spoil` makes to either file once the model is saved have to be noticed.
     void expectNoticed(const std::function<void(TestFile&, std::minstd_rand&)>& spoil) {
         for (uint32_t seed = 0; seed < 10; ++seed) {
             std::minstd_rand random(seed);

@@ -278,7 +278,7 @@ TEST_P(DeviceInterface, RunsTheOperationsOfTheExtensionThatItLists) {
         EXPECT_NEAR(output()[0], 0.8411919906F, 1e-6F);
         EXPECT_NEAR(output()[1], 1.9545976941F, 1e-6F);
         EXPECT_NE((*prepared)->report().find("com.halyard.activation.GELU"), std::string::npos);
-        // The same number of an extension that nobody knows.
+        // The same number of an unknown extension.
         model.extensionNameToPrefix[0].name = "com.example.activation";
         EXPECT_EQ(mDevice->supportedOperations(model).value(), std::vector{false});
         EXPECT_FALSE(mDevice->prepare(model, {}).ok());
@@ -417,7 +417,7 @@ TEST_P(DeviceInterface, KnowsTheMemoryOfABurstByItsNumber) {
     EXPECT_EQ(output(), (Values{13.0F, 24.0F}));
     // Until it is released.
     EXPECT_TRUE((*burst)->releaseMemory(7).ok());
-    EXPECT_TRUE((*burst)->releaseMemory(8).ok()) << "nobody knows it";
+    EXPECT_TRUE((*burst)->releaseMemory(8).ok()) << "it is unknown";
     mRequest.pools = {other->memory};
     ASSERT_TRUE((*burst)->execute(mRequest, known, {}).status.ok());
     EXPECT_EQ(output(), (Values{10.0F, 20.0F}));
@@ -629,7 +629,7 @@ class SilentServices : public ::testing::Test {
   protected:
     void TearDown() override { mProcess->stop(); }
 
-    // What prepareAsync() returns of a service with that answer.
+    // The status of prepareAsync() on a service with that answer.
     Status prepareOn(driver::ErrorStatus answer) {
         mService = std::make_shared<SilentService>(answer);
         HALYARD_ASSIGN_OR_RETURN(
@@ -732,7 +732,7 @@ class GenerousModel : public hidl::HidlObject {
 
 class SilentModels : public SilentServices {
   protected:
-    // What executeAsync() returns of a model with that answer.
+    // The status of executeAsync() on a model with that answer.
     Status executeOn(driver::ErrorStatus answer) {
         const hidl::ClientVersion& version = clientOf(HalVersion::V1_3);
         HALYARD_ASSIGN_OR_RETURN(
@@ -798,7 +798,7 @@ TEST(PendingAnswers, AreToldOfTheFirstEndAlone) {
     const auto answered = Pending<int>::create(service, death, tell);
     answered->complete(1);
     answered->complete(2);
-    // Whoever waits is told, also when nobody else keeps the promise.
+    // A waiting thread is told, also when no other keeps the promise.
     static_cast<void>(Pending<int>::create(service, death, tell));
     service->died();
     service->died();

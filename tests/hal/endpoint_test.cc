@@ -14,7 +14,7 @@
 namespace halyard::hal {
 namespace {
 
-// What became of a endpoint.
+// Notes on the end of an endpoint.
 struct Notes {
     int opened = 0;
     int asked = 0;
@@ -143,7 +143,7 @@ TEST_F(EndpointsTest, HaveToBeDeclaredSomewhere) {
             announceEndpoints(mEndpoints, EndpointChoice::DECLARED, [] { return true; });
     EXPECT_EQ(announced.status().code(), StatusCode::UNSUPPORTED);
     EXPECT_TRUE(announceEndpoints(mEndpoints, EndpointChoice::ALL, [] { return true; }).value());
-    EXPECT_EQ(first.looked, 1) << "nobody looks where all are meant";
+    EXPECT_EQ(first.looked, 1) << "no name is looked up where all are meant";
 }
 
 TEST_F(EndpointsTest, AreLeftOutWhereTheyCanNotBeOpenedAndNeedNotBe) {

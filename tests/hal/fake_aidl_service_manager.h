@@ -25,7 +25,7 @@ class FakeAidlServiceManager final : public aidl::AidlObject {
     int added();
     // False if it takes too long.
     bool waitForAdded(int count);
-    // What is known from now on in place of what was registered; null: nothing.
+    // Replaces a registered service from now on; null: there is none.
     void replace(const std::string& name, const ObjectRef& service);
     std::shared_ptr<RemoteObject> listener();
 
@@ -45,7 +45,7 @@ class FakeAidlServiceManager final : public aidl::AidlObject {
     int mAdded = 0;
 };
 
-// A process whose context manager that is, or whoever came after it. Thread-safe.
+// A process whose context manager that is, or its successor. Thread-safe.
 class ProcessWithAidlManager final : public LoopbackProcess {
   public:
     std::shared_ptr<RemoteObject> contextManager() override;

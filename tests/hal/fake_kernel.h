@@ -76,13 +76,13 @@ class FakeKernel final : public BinderKernel {
     binder_transaction_data callTo(const void* pointer, uint32_t code, int32_t word,
                                    uint32_t flags = TF_ACCEPT_FDS);
 
-    // What a synchronous BC_TRANSACTION_SG gives the calling thread. Set before calls are made;
-    // runs without the lock. Default: BR_REPLY with the word 0.
+    // The returns of a synchronous BC_TRANSACTION_SG to the calling thread. Set before calls are
+    // made; runs without the lock. Default: BR_REPLY with the word 0.
     std::function<Returns(const SentCommand& call)> onCall;
     // The same for oneway calls and replies; BR_TRANSACTION_COMPLETE unless set.
     std::function<Returns(const SentCommand& sent)> onOneway;
     std::function<Returns(const SentCommand& sent)> onReply;
-    // What writeRead() fails with from now on.
+    // Makes writeRead() fail so from now on.
     void fail(Status failure);
     // How a single exchange fails. NOT_TAKEN: before the kernel took a command. TAKEN: after it
     // took all of them, before it gave anything. CUT_SHORT, GARBLED: what it gives makes no sense.
@@ -91,9 +91,10 @@ class FakeKernel final : public BinderKernel {
     void failExchange(size_t others, Fault fault);
     // How many there have been.
     size_t exchanges() const;
-    // Whether it is an old one, that closes the descriptors of arrays whoever frees their buffer.
+    // Whether it is an old one, that closes the descriptors of arrays whichever side frees their
+    // buffer.
     bool closesForAll = false;
-    // What these fail with.
+    // The failures of these.
     Status maxThreadsFailure;
     Status contextManagerFailure;
 

@@ -17,7 +17,7 @@
 
 namespace halyard::hal::testing {
 
-// What is registered; nobody calls it.
+// A registered service, which is never called.
 class UncalledService final : public LocalObject {
   public:
     WireStatus onTransact(IncomingCall& /*call*/) override {
@@ -43,7 +43,7 @@ class FakeServiceManager final : public hidl::HidlObject {
     // False if it takes too long.
     bool waitForAdded(int count);
 
-    // What is known from now on in place of what was registered; null: nothing.
+    // Replaces the registered service from now on; null: there is none.
     void replace(const std::shared_ptr<RemoteObject>& service);
     // Who wants to hear of that, as registered last.
     std::shared_ptr<RemoteObject> listener();
@@ -65,7 +65,7 @@ class FakeServiceManager final : public hidl::HidlObject {
     std::shared_ptr<RemoteObject> mListener;
 };
 
-// A process whose context manager that is, or whoever came after it. Thread-safe.
+// A process whose context manager that is, or its successor. Thread-safe.
 class ProcessWithManager final : public LoopbackProcess {
   public:
     std::shared_ptr<RemoteObject> contextManager() override;

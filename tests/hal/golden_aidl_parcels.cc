@@ -46,7 +46,7 @@ struct IsOptional : std::false_type {};
 template <typename T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
-// What the JSON has for a value of the type.
+// The JSON of a value of the type.
 template <typename T>
 Status fill(const Json& json, const Stand& stand, T& value) {
     if constexpr (std::is_same_v<T, bool>) {

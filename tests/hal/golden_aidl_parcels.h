@@ -16,7 +16,7 @@
 
 namespace halyard::hal::testing {
 
-// What stands for any object and any descriptor of a recorded parcel.
+// Stand-ins for any object and any descriptor of a recorded parcel.
 struct Stand {
     ObjectRef object;
     int fd = -1;

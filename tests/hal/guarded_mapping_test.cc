@@ -100,7 +100,7 @@ TEST_F(GuardedMappings, DoNotAnswerForOneAnother) {
     }
 }
 
-// What was let go is taken again, in whatever order.
+// Slots that were let go are taken again, in whatever order.
 TEST_F(GuardedMappings, DoNotAnswerForThoseBeforeThem) {
     PagedFile whole(1);
     std::vector<std::unique_ptr<GuardedMapping>> mappings;

@@ -43,7 +43,7 @@ TEST_F(HidlObjects, RefuseNullCallbacks) {
 
 TEST_F(HidlObjects, RefuseUnknownPreferenceAndPriority) {
     driver::PrepareOptions preference;
-    // What clients may send: NOLINTBEGIN(clang-analyzer-optin.core.EnumCastOutOfRange)
+    // Values that clients may send: NOLINTBEGIN(clang-analyzer-optin.core.EnumCastOutOfRange)
     preference.preference = static_cast<driver::ExecutionPreference>(17);
     driver::PrepareOptions priority;
     priority.priority = static_cast<driver::Priority>(-1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every HIDL object answers: IBase, and the checks before a method is served.
+// The methods of every HIDL object: IBase, and the checks before a method is served.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -190,7 +190,7 @@ TEST_F(HidlBase, WritesDebugText) {
     EXPECT_EQ(pipe.readAll(), "0 calls -a b");
 }
 
-// Whoever writes into something that is full and has no reader waits for as long as it likes.
+// A writer to a full pipe without a reader waits for as long as that lasts.
 class Unread {
   public:
     explicit Unread(int writer, int other = -1) : mWriter(writer), mOther(other) {}

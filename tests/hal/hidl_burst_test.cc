@@ -131,7 +131,7 @@ class Bursts : public HidlObjects {
         return status;
     }
 
-    // What a packet is answered with.
+    // The answer to a packet.
     driver::ExecutionResult send(std::span<const std::byte> packet) {
         EXPECT_TRUE(mRequests.queue.write(packet));
         std::vector<std::byte> answer;
@@ -381,7 +381,7 @@ TEST_F(Bursts, AreChargedForEachSlot) {
                             .ok());
     }
     EXPECT_EQ(reported("memory"), before);
-    // Whoever has filled its account gets no more of them.
+    // A client whose account is full gets no more of them.
     const std::shared_ptr<driver::Client> client =
             mDriver->client({.pid = 4711, .uid = 1000}).value();
     const std::shared_ptr<Budget>& memory = client->account().memory;
@@ -410,7 +410,7 @@ TEST_F(Bursts, AreRefusedWithWrongQueues) {
     refused([](hidl::OwnQueue& queue) { queue.grantors[2].extent = uint64_t{24} << 32; });
     refused([](hidl::OwnQueue& queue) { queue.grantors[3].extent = 2; });
     refused([](hidl::OwnQueue& queue) { queue.grantors[3].offset = 1 << 20; });
-    // What is read of it lies in the service's memory.
+    // Requests as read lie in the service's memory.
     const auto withRing = [](hidl::OwnQueue& queue, uint64_t length) {
         queue.memory = createSharedMemory(1 << 20).value();
         queue.grantors[2].extent = length * sizeof(FmqRequestDatum);

@@ -21,7 +21,7 @@
 
 namespace halyard::hal::testing {
 
-// What a callback was told.
+// A callback's notification.
 struct Notification {
     uint32_t code = 0;
     driver::ErrorStatus status = driver::ErrorStatus::NONE;

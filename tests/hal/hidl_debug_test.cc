@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IBase::debug of the objects that have a device: whoever is slow to read holds no more threads
-// than its other long calls may.
+// IBase::debug of the objects that have a device: a client that is slow to read holds no more
+// threads than its other long calls may.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class HidlDebug : public ::testing::Test {
         ASSERT_TRUE(answer.ok());
         EXPECT_EQ(answer->status, WireStatus::OK);
     }
-    // What debug() writes for that process.
+    // The output of debug() for that process.
     std::string textFor(int32_t pid) {
         std::array<int, 2> ends = {-1, -1};
         EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);

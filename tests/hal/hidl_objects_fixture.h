@@ -31,7 +31,7 @@ class HidlObjects : public ::testing::Test {
     HidlClient client(const VersionMethods& methods) { return {*mProcess, mDevice, methods}; }
     static const VersionMethods& newest() { return allVersions().back(); }
 
-    // What addRequest() reads and writes.
+    // The input and output of addRequest().
     void setInput(const std::array<float, 2>& values);
     std::array<float, 2> output();
     // An IPreparedModel of addModel(), prepared through that version.

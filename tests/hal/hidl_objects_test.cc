@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a client asks for and gets, in each HAL version.
+// A client's calls and their answers, in each HAL version.
 
 #include <gtest/gtest.h>
 

@@ -314,7 +314,7 @@ Result<ObjectRef> LoopbackProcess::resolve(uint32_t type, uint64_t binderOrHandl
                                            uint64_t cookie) {
     std::lock_guard lock(mMutex);
     for (const auto& [handle, remote] : mRemotes) {
-        // Whoever sends a handle got it from the other side, where the object lives.
+        // The sender of a handle got it from the other side, where the object lives.
         std::shared_ptr<LocalObject> alive = remote->object();
         if (type == BINDER_TYPE_HANDLE && handle == binderOrHandle && alive != nullptr) {
             return ObjectRef(alive);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernel does to a parcel between sender and receiver, in one process: for tests that
+// The kernel's translation of a parcel between sender and receiver, in one process: for tests that
 // need no /dev/hwbinder.
 
 #pragma once
@@ -30,7 +30,7 @@ struct SentParcel {
     // By object; nothing where the object is no buffer.
     std::vector<std::optional<std::vector<uint8_t>>> buffers;
     uint64_t buffersSize = 0;
-    // What a buffer object points to; null where the object is none.
+    // The bytes that a buffer object points to; null where the object is none.
     std::vector<uint8_t>* buffer(size_t index) {
         if (index >= buffers.size()) {
             return nullptr;
@@ -83,7 +83,7 @@ class LoopbackProcess : public BinderProcess,
                         public ObjectResolver,
                         public std::enable_shared_from_this<LoopbackProcess> {
   public:
-    // What callees see as their caller.
+    // The caller as callees see it.
     Caller caller{.pid = 4711, .euid = 1000};
 
     // The handle by which the other side knows `object`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a client says of a queue, and what it writes into one, each by itself.
+// A client's description of a queue, and its writes to one, each by itself.
 
 #include "hal/hidl/message_queue.h"
 

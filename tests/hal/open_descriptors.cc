@@ -26,8 +26,8 @@ size_t count() {
 }  // namespace
 
 size_t openDescriptors() {
-    // What an earlier test left to be closed on other threads is no news to this one. Where a
-    // thread is stuck with it, it stays.
+    // Descriptors that an earlier test left to be closed on other threads are not counted in this
+    // one. Where a thread is stuck with one, it stays.
     for (int i = 0; i < 200 && ClientWorkers::here().pending() > 0; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

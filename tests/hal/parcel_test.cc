@@ -61,7 +61,7 @@ class Parcel {
         mSent.offsets.erase(mSent.offsets.begin() + static_cast<ptrdiff_t>(index));
         mSent.buffers.erase(mSent.buffers.begin() + static_cast<ptrdiff_t>(index));
     }
-    // What a reader of T says, once the kernel has passed the parcel on.
+    // The result of a reader of T, once the kernel has passed the parcel on.
     template <typename T>
     Status read() {
         Result<DeliveredParcel> delivered = deliver(mSent, Descriptors::KEEP);

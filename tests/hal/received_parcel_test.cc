@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a received parcel owns, and when it lets go of it.
+// A received parcel's descriptors and buffers, and when it lets go of them.
 
 #include "hal/binder/received_parcel.h"
 

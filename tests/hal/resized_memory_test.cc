@@ -130,7 +130,7 @@ class ResizedMemory : public ::testing::Test {
         return request;
     }
 
-    // What has been cut off reads as zeros.
+    // Bytes that have been cut off read as zeros.
     static void expectInputOf(size_t place, const driver::SharedMemory& output) {
         const auto* values = reinterpret_cast<const float*>(output->map()->data());
         for (size_t i = 0; i < kElements; ++i) {
@@ -204,7 +204,7 @@ TEST_F(ResizedMemory, ServesManyRequestsWhoseUsesAreMappedEach) {
             const ResizingProcess owner(mFile.get());
             serve(memory);
         }
-        // What is there again is served again.
+        // Memory that is there again is served again.
         fill();
         const driver::SharedMemory output = driver::allocateHeapMemory(kBytes);
         const Status status =

@@ -324,7 +324,7 @@ TEST(SeccompDeathTest, LetsBackendsStartHelpersBeforeIt) {
             const pid_t helper = fork();
             if (helper == 0) {
                 char byte = 0;
-                // What no filter lets pass.
+                // A call that no filter lets pass.
                 const bool asked = read(question[0], &byte, 1) == 1;
                 byte = asked && socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 'y' : 'n';
                 _exit(write(answer[1], &byte, 1) == 1 ? 0 : 1);

@@ -173,7 +173,7 @@ TEST(ServiceOptions, NameTheWiresThatAreServed) {
     }
 }
 
-// What a vendor's library calls would end the service.
+// The system calls of a vendor's library would end the service.
 TEST(ServiceOptions, TakeGpuAccOrAnEnforcedFilter) {
     for (const char* const backends : {"GpuAcc", "CpuAcc,GpuAcc", "GpuAcc:device=1,CpuRef"}) {
         expectRefused({"--compute", backends, "--seccomp", "enforce"}, "--compute GpuAcc");

@@ -89,7 +89,7 @@ TEST(SharedMemory, KeepsDescriptorsOfItsOwn) {
 }
 
 TEST(SharedMemory, IsNotSealed) {
-    // A seal waits for whoever is writing to the file, and that may be for good.
+    // A seal waits for a writer to the file, and that may be for good.
     File file(8192);
     driver::SharedMemory memory = hidl::importMemory("ashmem", handleOf({file.fd()}), 8192);
     const Result<driver::MemoryUse> use = memory->useWhole(nullptr);

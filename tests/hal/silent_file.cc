@@ -47,7 +47,8 @@ Status enterOwnMounts() {
     }
     const uid_t uid = getuid();
     const gid_t gid = getgid();
-    // Whoever has changed users may not write to its own files of /proc until it says so.
+    // A process that has changed users may not write to its own files of /proc until it is
+    // dumpable.
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 ||
         !writeFile("/proc/self/setgroups", "deny") ||
         !writeFile("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1") ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SilentFile: a file of a file system of a client's own (FUSE), which answers no more than it
-// must. Whoever asks it for something waits until it is gone.
+// SilentFile: a file of a file system of a client's own (FUSE), which answers no more than it must.
+// A process that asks it for something waits until it is gone.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a client says where its wire has two ways to: which of two methods of AIDL 4 it calls, and
-// when a deadline never comes.
+// A client's choice where its wire has two ways: which of two methods of AIDL 4 it calls, and when
+// a deadline never comes.
 #include <gtest/gtest.h>
 
 #include <cstdint>

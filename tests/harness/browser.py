@@ -104,7 +104,7 @@ class Browser:
         awaited(lambda: self.value(expression), expression, seconds=_PATIENCE)
 
     def value(self, expression: str) -> Any:
-        """What a script says, as JSON has it."""
+        """A script's result, as JSON has it."""
         said = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several tests of this folder need."""
+"""Fixtures of several tests of this folder."""
 
 import subprocess
 from collections.abc import Callable, Iterator

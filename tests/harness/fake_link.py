@@ -23,7 +23,7 @@ class FakeLink:
         self.pushed: list[str] = []
         self.next_failure: LinkError | None = None
         self.cut_output_at: int | None = None
-        # What is run instead of a part of a command.
+        # The commands that run instead of a part of a command.
         self.answers: dict[str, str] = {}
 
     def path(self, remote: str) -> Path:

@@ -49,7 +49,7 @@ class FakePhone:
         path.chmod(0o755)
 
     def says(self, name: str, text: str) -> None:
-        """What a program prints, whatever it is asked."""
+        """Sets a program's output, whatever it is asked."""
         said = self.tools / f"{name}.text"
         said.write_text(text)
         self.tool(name, f"cat {said}")
@@ -117,7 +117,7 @@ class FakePhone:
         return str(self.tools / name)
 
     def registers(self, *names: str) -> None:
-        """What the runner finds with the service managers."""
+        """Sets the names that the runner finds with the service managers."""
         self.says(native.RUNNER, "\n".join(names) + "\n")
 
     def start_service(self, options: ServiceOptions | None = None) -> Service:

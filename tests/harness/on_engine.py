@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine makes of a model."""
+"""A model's outputs on an engine."""
 
 from collections.abc import Sequence
 

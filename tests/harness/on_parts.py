@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a converted model computes: NNAPI's parts by the driver in a process on this machine, the
-host's by ONNX Runtime."""
+"""A converted model's outputs: NNAPI's parts by the driver in a process on this machine, the host's
+by ONNX Runtime."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

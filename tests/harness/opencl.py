@@ -14,8 +14,9 @@ from halyard.programs import native
 
 BACKEND = f"GpuAcc:device={os.environ.get('HALYARD_OPENCL_DEVICE', 'pthread')}"
 
-# What PoCL compiles runs once: it is not made fast, and not compiled again for each size of groups.
-# The C++ tests have the same caches and so the settings (tests/engine/gpu_acc/on_device.cc).
+# Kernels that PoCL compiles run once: it is not made fast, and not compiled again for each size of
+# groups. The C++ tests have the same caches and so the settings
+# (tests/engine/gpu_acc/on_device.cc).
 _QUICKLY_COMPILED = {
     "POCL_EXTRA_BUILD_FLAGS": "-cl-opt-disable",
     "POCL_WORK_GROUP_SPECIALIZATION": "0",
@@ -44,7 +45,7 @@ def _held_kernel_cache() -> Iterator[Path]:
 
 @contextmanager
 def visible() -> Iterator[None]:
-    """What PoCL compiles, it keeps beside the programs."""
+    """PoCL keeps its compiled kernels beside the programs."""
     with _held_kernel_cache() as cache, pytest.MonkeyPatch.context() as patch:
         patch.delenv("OCL_ICD_VENDORS", raising=False)
         for name, value in {"POCL_CACHE_DIR": str(cache), **_QUICKLY_COMPILED}.items():

@@ -30,7 +30,7 @@ def cases_of(folder: Path) -> Iterator[Case]:
 
 
 def exercised(cases: Iterable[Case]) -> set[tuple[TypedForm, str]]:
-    """What the operations of the cases are, each with the HAL version of its case."""
+    """The operations of the cases, each with the HAL version of its case."""
     table = operations.table()
     found = set()
     for case in cases:
@@ -48,7 +48,7 @@ def exercised(cases: Iterable[Case]) -> set[tuple[TypedForm, str]]:
 
 
 def missing(cases: Iterable[Case]) -> list[str]:
-    """What no case exercises through the lowest HAL version that takes it."""
+    """The forms that no case exercises through the lowest HAL version that takes it."""
     found = exercised(cases)
     return [
         str(form)

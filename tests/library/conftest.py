@@ -16,7 +16,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def run(*words: object, **more: str) -> str:
-    """What a command prints; fails with all of it where the command does."""
+    """A command's output; fails with all of it where the command does."""
     done = subprocess.run(
         [str(word) for word in words], capture_output=True, text=True, env=more or None
     )

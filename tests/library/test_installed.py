@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed: headers, a library that shows its C API alone, and what finds it."""
+"""The installed files: headers, a library that shows its C API alone, and the packages that find
+it."""
 
 import re
 import subprocess

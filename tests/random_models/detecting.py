@@ -228,7 +228,7 @@ def heatmap_max_keypoint(sketch: Sketch) -> RandomCase:
 
 @generator("RANDOM_MULTINOMIAL")
 def random_multinomial(sketch: Sketch) -> RandomCase:
-    """What is drawn is the driver's own; how many draws there are is not."""
+    """The values drawn are the driver's own; their count is not."""
     batch, classes = sketch.integer(1, 4), sketch.integer(1, 6)
     data = TensorType(sketch.pick(FLOATS), (batch, classes))
     inputs = [

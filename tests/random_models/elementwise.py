@@ -46,7 +46,7 @@ def arithmetic(sketch: Sketch) -> RandomCase:
     operand_type = sketch.pick(types)
     left, right = (sketch.type_of(operand_type, shape) for shape in broadcast(sketch))
     activation = 0 if operand_type == I32 else sketch.integer(0, 3)
-    # What an activation makes of NaN is not defined.
+    # An activation's result of NaN is not defined.
     special = activation == 0
     values = [sketch.stored(tensor, special=special) for tensor in (left, right)]
     if operand_type == I32 and sketch.operation == "DIV":

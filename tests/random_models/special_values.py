@@ -23,7 +23,7 @@ Results = list[pb.CaseResult]
 
 _FLOATS = (pb.OPERAND_TYPE_TENSOR_FLOAT32, pb.OPERAND_TYPE_TENSOR_FLOAT16)
 _CONSTANTS = (pb.OPERAND_LIFE_TIME_CONSTANT_COPY, pb.OPERAND_LIFE_TIME_CONSTANT_REFERENCE)
-# What a tensor gets of.
+# The sets of values that a tensor gets.
 _KINDS = ((np.nan,), (np.inf,), (-np.inf,), (np.inf, -np.inf), (np.nan, np.inf, -np.inf))
 # Between two orders of a sum: relative, or of 1.
 _TOLERANCES = {

@@ -36,7 +36,7 @@ def require(s: Sketch, opset: int | None = None) -> None:
         raise ValueError
 
 
-# What has no size that others have, or none at all.
+# Numbers that are special by their size, or have none.
 _SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40)
 
 

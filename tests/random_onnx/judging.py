@@ -21,13 +21,13 @@ from tests.random_onnx.sketch import RandomGraph, generate
 
 # Sums in another order, and functions that are composed of others.
 _TOLERANCE = 2e-4
-# What changed with operator set 7, and the attributes that went.
+# The operators that changed with operator set 7, and the attributes that went.
 _PLACED = (
     "Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub",
 )  # fmt: skip
 _OLD = (*_PLACED, "BatchNormalization", "Dropout", "Gemm")
 _OLD_ATTRIBUTES = ("axis", "broadcast", "is_test")
-# What a reason must not be for a graph that runs.
+# Reasons that must not be given for a graph that runs.
 _CONTRADICTIONS = ("it contradicts itself", "contradicts itself:")
 
 

@@ -14,7 +14,7 @@ from halyard.model import Array
 
 OLDEST, NEWEST = 6, 28
 MAX_RANK = 6
-# What an input of the model may have: NNAPI has no more.
+# The highest rank of the model's inputs: NNAPI has no more.
 INPUT_RANK = 4
 
 KINDS: Mapping[str, int] = {
@@ -40,7 +40,7 @@ class RandomGraph:
     model: ModelProto
     inputs: Mapping[str, Array]
     steps: Mapping[str, float]  # of outputs that were quantised: one step of theirs
-    # What operands of operator set 6 are reshaped to where they are broadcast as numpy does.
+    # The shapes of operator set 6's operands where they are broadcast as numpy does.
     placed: Mapping[str, Shape]
 
 

@@ -52,7 +52,7 @@ class Stage:
 class QuantizedGraph:
     model: ModelProto
     inputs: Mapping[str, Array]
-    # What the inputs are once they are real numbers, which is exact.
+    # The inputs' values as real numbers, which is exact.
     values: Mapping[str, Array]
     stages: Sequence[Stage]
 
@@ -303,7 +303,7 @@ def _next(draft: Draft, value: str, *, is_last: bool) -> Stage:
     for _ in range(12):
         operator = draft.pick(names)
         before, held = list(draft.nodes), dict(draft.inputs)
-        # What other values it reads comes before it.
+        # Other values that it reads come before it.
         draft.reads = []
         try:
             made = STAGES[operator](draft, value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between values of 8 bits."""
+"""Stages between values of 8 bits."""
 
 import numpy as np
 

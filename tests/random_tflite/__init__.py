@@ -36,8 +36,8 @@ KINDS = tuple(MAKERS)
 def graph(seed: int, number: int, kind: str = "") -> RandomGraph:
     """The graph of this number. Refused where LiteRT does not take what was tried.
 
-    What is quantised is moved, and then computed once: a step of one operator would decide many of
-    the next one's.
+    Quantised values are moved, and then computed with once: a step of one operator would decide
+    many of the next one's.
     """
     random = np.random.default_rng([seed, number])
     sketch = Sketch(random)

@@ -49,7 +49,7 @@ class Sketch:
         self.feeds: list[Array] = []
         self.kinds: list[str] = []
         self.outputs: list[int] = []
-        # What the last operator computed: the next one may take it.
+        # The outputs of the last operator: the next one may take it.
         self.last: list[Value] = []
 
     # ---- choices --------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class Sketch:
         shape: Shape | None = None,
         values: Array | None = None,
     ) -> Value:
-        """What the last operator computed, where it fits; else an input."""
+        """An output of the last operator, where it fits; else an input."""
         ranks = (rank,) if isinstance(rank, int) else rank
         fitting = [
             each

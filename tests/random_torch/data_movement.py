@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What moves elements."""
+"""Operators that move elements."""
 
 import math
 

@@ -13,7 +13,7 @@ _ACTIVATIONS = (
     nn.ReLU, nn.ReLU6, nn.GELU, nn.SiLU, nn.Mish, nn.Hardswish, nn.Hardsigmoid, nn.Sigmoid, nn.Tanh,
     nn.Softsign, nn.LogSigmoid, nn.Tanhshrink, nn.SELU,
 )  # fmt: skip
-# What rounds, compares and cuts no other than it came.
+# Functions whose values are exact: they add no rounding.
 _EXACT = (torch.abs, torch.neg, torch.relu)
 _ROUNDING = (torch.ceil, torch.floor, torch.round, torch.sign, torch.trunc)
 _FUNCTIONS = (

@@ -41,7 +41,7 @@ def drawn(random: np.random.Generator) -> RandomNet:
 
 
 def nhwc(tensor: Any) -> Any:
-    """What tells PyTorch's serialiser."""
+    """Tells PyTorch's serialiser of the layout."""
     laid = tensor.contiguous(memory_format=torch.channels_last)
     laid.nnapi_nhwc = True
     return laid
@@ -177,7 +177,7 @@ class Quantized(nn.Module):
         self.adds, self.has_head = d.chance(0.5), d.chance(0.5)
 
     def forward(self, image: Any) -> Any:
-        """What each layer gives."""
+        """The outputs of each layer."""
         values: list[Any] = []
         for _ in range(self.count):
             values.append(self.next(image, values))

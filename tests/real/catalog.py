@@ -14,7 +14,7 @@ REGISTRIES = ("pypi", "npm")
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]*")
-# What a registry's client is handed, and a folder is named after.
+# The package's name: a registry's client is handed it, and a folder is named after it.
 _PACKAGE = re.compile(r"(@[a-z0-9][a-z0-9_.-]*/)?[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of the real models' runs, and the table that the docs have of it.
+"""The kept results of the real models' runs, and the table that the docs have of it.
 
 `python -m tests.real.table FOLDER KEPT PAGE` puts the outcomes that a run has left in FOLDER into
 the file of those that are kept, and their table into the page.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trial of a real model makes of what the commands say; a script stands for them."""
+"""A trial of a real model judges the commands' output; a script stands for them."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -92,7 +92,7 @@ def ran(*outputs: OutputAgreement) -> Run:
 
 @pytest.fixture
 def say(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Sequence[str]]]:
-    """What the commands write and say. Gives what they were asked."""
+    """Sets the commands' files and output. Gives the arguments that they got."""
 
     def set_up(run: Run, code: int = 0, said: str = "") -> list[Sequence[str]]:
         asked: list[Sequence[str]] = []

@@ -33,7 +33,7 @@ class Failed(Exception):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a model, and of which file: the list may name another one since.
+    """The outcome of a model, and its file: the list may name another one since.
 
     `error` is the largest of all outputs as a share of the output's largest value, or of 1 where
     all are smaller, as the limits are; `steps` is in quantisation steps. Either is None where no
@@ -56,7 +56,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def failure(model: Model, file: Path) -> str:
-    """What is said of a model that is listed as one that fails. Failed if it does not, or ends in
+    """The message about a model that is listed as one that fails. Failed if it does not, or ends in
     a traceback."""
     done = _halyard(["run", str(file), "--device", "host", "--repeat", "1", *model.options])
     if done.returncode == 0:

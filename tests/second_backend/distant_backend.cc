@@ -106,7 +106,7 @@ class DistantAllocator : public OutputAllocator {
     Access& mAccess;
 };
 
-// What the partitions' stations share.
+// State that the partitions' stages share.
 struct DistantParts {
     std::shared_ptr<const Graph> whole;
     std::shared_ptr<Graph>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory that the host can't touch: mapped without access, but inside this memory's own copies and
-// while somebody that works there has it open. Whoever else reads or writes it dies.
+// while a kernel of the backend has it open. Any other access is fatal.
 
 #pragma once
 
@@ -61,7 +61,7 @@ class OpenBuffer {
     DistantBuffer* mBuffer;
 };
 
-// What a call that is told to fails with.
+// The failure of a call that is told to fail.
 Status toldToFail();
 
 class DistantMemory : public DeviceMemory {

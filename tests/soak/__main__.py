@@ -19,8 +19,8 @@ from tests.soak.soak import KINDS, Soaked, sampled_cases, soak
 
 _SPECS = Path(__file__).parents[1] / "specs" / "V1_2"
 _CASES = 60
-# What the allocator keeps of freed blocks, for each thread and in an arena for a few of them, grows
-# for hours; what the service keeps is the question.
+# The allocator's caches of freed blocks, for each thread and in an arena for a few of them, grow
+# for hours; the service's own memory is the question.
 _ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1"}
 # Seconds until every kind of client has come and gone a few times.
 _WARM_UP = 120.0

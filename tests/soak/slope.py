@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast a count that was taken at rest grows, with a confidence interval.
 
-What one rest finds does not depend on what the one before found, but for what stays behind, so the
+The result of one rest does not depend on that of the one before, but for what stays behind, so the
 ordinary regression over the rests holds. The interval is Student's, with as many degrees of freedom
 as there are rests, less two.
 """

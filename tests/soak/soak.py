@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A soak: load that rests now and then, and what the service holds whenever it does.
 
-What it holds under load follows the load, which follows how busy the machines are; a slope of that
-says as much about them as about the service. What it holds while it serves no client must not grow.
+Its memory under load follows the load, which follows how busy the machines are; a slope of that
+says as much about them as about the service. Its memory while it serves no client must not grow.
 """
 
 import random
@@ -50,8 +50,8 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Soaked:
-    """What became of it. `rests`: without clients, after the warming up and after each spell of
-    load."""
+    """The result of the soak. `rests`: without clients, after the warming up and after each spell
+    of load."""
 
     rests: Sequence[ServiceFootprint]
     rounds: Mapping[str, tuple[int, int]]

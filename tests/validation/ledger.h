@@ -34,7 +34,7 @@ class Ledger {
     Ledger(const Ledger&) = delete;
     Ledger& operator=(const Ledger&) = delete;
 
-    // What worker `worker` is at, for the case that it dies of it. Cut to a line's length.
+    // The work that worker `worker` is at, in case it dies of it. Cut to a line's length.
     void note(size_t worker, std::string_view what);
     void count(size_t row, Verdict verdict);
     // One that is BROKEN: the first few are kept.

@@ -20,7 +20,7 @@
 namespace halyard::validation {
 
 using Cases = std::vector<runner::pb::TestCase>;
-// What a worker does with a case, by its index. It has the number of its process.
+// A worker's job for a case, by its index. It has the number of its process.
 using CaseWork = std::function<void(size_t index, size_t worker, Ledger& ledger)>;
 // Called once in each process, which may make threads from here on. The cases outlive the work.
 using MakeWork = std::function<CaseWork(const Cases& cases, uint64_t seed)>;

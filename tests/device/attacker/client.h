@@ -27,7 +27,7 @@ inline constexpr uint32_t kManager = 0;
 inline constexpr std::string_view kManager10 = "android.hidl.manager@1.0::IServiceManager";
 inline constexpr std::string_view kManager12 = "android.hidl.manager@1.2::IServiceManager";
 
-// What a callback was told.
+// A callback's notification.
 struct Notified {
     bool called = false;
     ErrorStatus status = {};
@@ -74,7 +74,7 @@ class Client {
     Result<ErrorStatus> executeSynchronously(uint32_t model, const wire::Request& request,
                                              const Times& times = {},
                                              milliseconds patience = kPatience);
-    // Sent, and the reply left to whoever wants it: this thread can call no more.
+    // Sends the call and leaves its reply unread: this thread can call no more.
     Status leaveSynchronousExecution(uint32_t model, const wire::Request& request,
                                      const Times& times);
 

@@ -79,7 +79,7 @@ Status floodObjects(const Settings& settings) {
         parcel.int32(static_cast<int32_t>(kObjects));
     }
     for (uint64_t i = 0; i < kObjects; ++i) {
-        // Each another one; nobody calls them.
+        // Each another one; they are never called.
         parcel.ownObject((uint64_t{1} << 32) + i);
     }
     const int calls = inThreads(settings, [&](Clock::time_point end) {

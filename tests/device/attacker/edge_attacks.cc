@@ -127,8 +127,8 @@ void end(const SilentChild& child) {
 Status freezeCaller(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Link> link, Link::open());
     Status frozen = internalError("no child was started");
-    // The kernel freezes nobody whom a call waits for: on a busy device the first executions are at
-    // their end before the last are asked for.
+    // The kernel freezes no process that a call waits for: on a busy device the first executions
+    // are at their end before the last are asked for.
     for (const uint64_t seconds : {2, 4, 8, 15}) {
         HALYARD_ASSIGN_OR_RETURN(const SilentChild child,
                                  startSilentChild(settings, seconds * 1'000'000'000));

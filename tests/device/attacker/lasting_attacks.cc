@@ -301,7 +301,7 @@ Status askForRoles(const Settings& settings) {
     return {};
 }
 
-// Buffers until there are no more, all of them kept, and tokens that were given to nobody.
+// Buffers until there are no more, all of them kept, and tokens that were never given out.
 Status hoardBuffers(const Settings& settings) {
     constexpr uint32_t kElements = 4U << 20U;
     constexpr uint32_t kTokens = 32;

@@ -25,7 +25,7 @@ struct Return {
     std::array<uint8_t, sizeof(binder_transaction_data_secctx)> payload = {};
 };
 
-// What the calling thread owes the kernel, and what it has had from it. A process that forks does
+// The calling thread's commands to the kernel, and its returns from it. A process that forks does
 // so before it has a link.
 thread_local std::vector<uint8_t> tCommands;
 thread_local std::deque<Return> tReturns;

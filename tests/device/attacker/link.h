@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 // A oneway call to a frozen process: newer than the headers of Debian 12.
 inline constexpr uint32_t kPendingFrozen = _IO('r', 20);
 
-// What the message of a call says that the kernel refused.
+// The message of a call that the kernel refused.
 inline constexpr std::string_view kRefusedByKernel = "failed reply";
 
 class Link;
@@ -76,7 +76,7 @@ class Link {
     // refused. INTERNAL: the kernel did.
     Result<Received> call(uint32_t handle, uint32_t code, const RawParcel& arguments,
                           std::chrono::milliseconds patience = std::chrono::seconds(30));
-    // What the kernel returned for a oneway call: BR_TRANSACTION_COMPLETE and others.
+    // The kernel's return for a oneway call: BR_TRANSACTION_COMPLETE and others.
     Result<uint32_t> callOneway(uint32_t handle, uint32_t code, const RawParcel& arguments);
     // A call whose reply this thread does not wait for; it can call no more.
     Status callAndLeave(uint32_t handle, uint32_t code, const RawParcel& arguments);

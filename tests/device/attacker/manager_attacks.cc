@@ -29,7 +29,7 @@ using hal::hidl::HidlString;
 using hal::hidl::HidlVec;
 using Manager = hal::hidl::manager::v1_2::IServiceManager;
 
-// Registers an object under a name by its chain, so that nobody is asked for it. Whether
+// Registers an object under a name by its chain, so that no process is asked for it. Whether
 // hwservicemanager took it.
 bool addWithChain(Link& link, const std::string& name, std::span<const std::string_view> chain,
                   const std::function<void(RawParcel&)>& object) {
@@ -60,7 +60,7 @@ void add(Link& link, const std::string& name, Handler chain) {
 }
 
 // A prepared model that outlives its client in another process's hands: hwservicemanager's, and
-// whoever asks that for it.
+// those of processes that ask that for it.
 Status handModelOn(const Settings& settings) {
     constexpr std::array<std::string_view, 2> kChain = {
             "android.hardware.neuralnetworks@1.3::IPreparedModel", "android.hidl.base@1.0::IBase"};

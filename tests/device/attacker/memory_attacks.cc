@@ -93,7 +93,8 @@ Status exhaustAddresses(const Settings& settings) {
     return {};
 }
 
-// Synchronous executions that last, in calls that fill the receive buffer with what nobody reads.
+// Synchronous executions that last, in calls that fill the receive buffer with bytes that are never
+// read.
 Status holdReceiveBuffer(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const PreparedClient endless,
                              PreparedClient::connectEndless(settings));

@@ -24,7 +24,7 @@ using driver::OperationType;
 struct Pool {
     int fd = -1;
     uint64_t size = 0;  // as the parcel says, whatever the file has
-    // Of the kind of memory: ashmem, mmap_fd or one that nobody knows.
+    // Of the kind of memory: ashmem, mmap_fd or an unknown one.
     std::string name = "ashmem";
 
     // A memfd of `bytes`, sparse.

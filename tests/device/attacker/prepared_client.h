@@ -33,7 +33,7 @@ struct PreparedClient {
                                                  Priority priority = Priority::MEDIUM);
 
     const wire::Request& request() const { return builder->request(); }
-    // An execution whose callback nobody waits for.
+    // An execution whose callback is not waited for.
     Result<ErrorStatus> launch(const Times& times) const;
 };
 

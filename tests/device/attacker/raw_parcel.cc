@@ -154,7 +154,7 @@ void RawParcel::children(const TypeLayout& layout, const uint8_t* bytes, Slot sl
             return;
         }
         default:
-            // What a model and a request are made of has no other kinds.
+            // Models and requests have fields of no other kinds.
             return;
     }
 }

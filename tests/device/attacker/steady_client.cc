@@ -31,7 +31,7 @@ constexpr uint32_t kWidth = 1024;
 constexpr uint32_t kBytes = kWidth * sizeof(float);
 constexpr std::chrono::milliseconds kPause{20};
 constexpr std::chrono::seconds kRefusalPatience{5};
-// What hal/binder says of a call that the kernel refused.
+// hal/binder's message for a call that the kernel refused.
 constexpr std::string_view kRefused = "the kernel refused the call";
 
 // Ends the process where a call takes too long: what waits in the kernel can't be called off.
@@ -177,7 +177,7 @@ struct Service {
     std::shared_ptr<driver::IDevice> device;
 };
 
-// What a service answers whatever it has to do.
+// The calls that a service answers however busy it is.
 Status callEssentials(const Service& service, Stopwatches& times) {
     HALYARD_RETURN_IF_ERROR(times.time("getStatus", [&] {
         return service.object.call(hal::hidl::nn::v1_3::IDevice::getStatus).status();

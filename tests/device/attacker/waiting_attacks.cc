@@ -177,7 +177,7 @@ Status holdDescriptors(const Settings& settings) {
     return {};
 }
 
-// A connection with bytes that nobody takes, which is to be closed once they are taken.
+// A connection with unread bytes, which is to be closed once they are taken.
 int lingeringSocket() {
     const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address = {};

@@ -28,7 +28,7 @@ Priority priorityOf(const Settings& settings) {
     return settings.against == "high" ? Priority::HIGH : Priority::MEDIUM;
 }
 
-// What became of calls that were kept under way.
+// The outcomes of calls that were kept under way.
 struct Calls {
     int launched = 0;
     int refused = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is claimed of the transport, and whether it held.
+// Claims about the transport, and whether they held.
 
 #pragma once
 

@@ -34,7 +34,7 @@ void checkDyingClients(Client& client, const std::string& device) {
     if (caller == 0) {
         Result<std::shared_ptr<BinderProcess>> process = BinderProcess::open(device);
         Client other(*process);
-        // Nobody joins it: it would stay inside until the server's patience ends.
+        // No thread joins it: it would stay inside until the server's patience ends.
         static_cast<void>(other.number(MEET, 1000));
         _exit(1);
     }
@@ -79,7 +79,7 @@ void checkDeath(Client& client, const std::string& device, pid_t server) {
     claim(eventually([&] { return deaths >= 3; }), "every link hears of the death");
     claim(eventually([&] { return ownerDeaths == 1; }), "and so does who watches the owner");
     claim(made->linkToDeath([] {}).status().code() == StatusCode::UNAVAILABLE,
-          "nobody links to the dead");
+          "no link to the dead is made");
     claim(callForNumber(*client.process, made, 1, ParcelWriter()).status().code() ==
                   StatusCode::UNAVAILABLE,
           "calls to the dead fail at once");

@@ -80,7 +80,7 @@ void checkOwnedDescriptors(Client& client) {
         static_cast<void>(client.process->transactOneway(client.hub, NOTE, many));
     }
     claim(before.ok() && eventually([&] { return client.numberIs(*before, OPEN_FILES); }),
-          "the receiver closes the descriptors that nobody took");
+          "the receiver closes the descriptors that were not taken");
     claim(testing::openDescriptors() == ownBefore, "and the sender keeps its own");
     close(file);
 }

@@ -25,7 +25,7 @@ constexpr size_t kSpawnedThreads = 4;
 // Two of them leave no room for a third in the receive buffer.
 constexpr size_t kLargeArgument = size_t{450} * 1024;
 
-// What the serving process understands; arguments and results are bare int32 unless said.
+// Calls that the serving process understands; arguments and results are bare int32 unless said.
 enum Code : uint32_t {
     INCREMENT = 1,   // number -> number + 1
     CALL_BACK,       // object, number -> what its INCREMENT gives

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The transport over a real binder driver: a serving process and clients of it, on a binder device
-// whose context manager nobody is (/dev/vndbinder; the service managers have the others).
+// that has no context manager (/dev/vndbinder; the service managers have the others).
 //
 // Usage: binder_selftest [DEVICE]. Prints "ok <claim>" or "FAILED <claim>" per claim; exit 0 if
 // all hold.

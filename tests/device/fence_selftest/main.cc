@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a service does with fences and buffers of the kernel's own, which no memfd and no pipe can
-// stand for: sync_files that have not happened yet, and dma-bufs.
+// A service's use of fences and buffers of the kernel's own, which no memfd and no pipe can stand
+// for: sync_files that have not happened yet, and dma-bufs.
 //
 // Usage: fence_selftest hidl|aidl INSTANCE. Prints "ok <claim>" or "FAILED <claim>" per claim; exit
 // 0 if all hold, 1 if one does not, 2 if none could be tried.

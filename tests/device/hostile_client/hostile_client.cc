@@ -169,7 +169,7 @@ Result<std::shared_ptr<driver::IPreparedModel>> prepare(const std::string& insta
     return hal::hidl::makeClientDevice(std::move(connection))->prepare(model, {});
 }
 
-// Prepares the model, starts executions that nobody will wait for, and dies.
+// Prepares the model, starts executions without waiting for them, and dies.
 Status executeAndDie(const std::string& instance, const runner::pb::TestCase& testCase) {
     constexpr int kExecutions = 64;
     HALYARD_ASSIGN_OR_RETURN(const driver::Model model, toCanonical(testCase.model()));
@@ -201,7 +201,7 @@ Status dieDuringExecute(const Settings& settings) {
     return {};
 }
 
-// A pool that is a plain file without a name, whose size nobody guards.
+// A pool that is a plain file without a name, whose size is not sealed.
 class PlainFile : public driver::ResidentMemory {
   public:
     // Not through a mapping: this process must not touch what it is about to cut off.

@@ -147,7 +147,7 @@ int run(const std::string& instance) {
     claim(eventually([&] { return listener->told == 2; }),
           "a listener hears of the one that comes after it");
     claim(isThere(), "which has the name then");
-    // The child of it dies with it, and nobody comes after that.
+    // The child of it dies with it, and none takes its place.
     end(later);
     claim(eventually([&] { return !isThere(); }), "a name goes with the last who has it");
     (*process)->stop();

@@ -54,7 +54,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     try:
         checks = checks_to_make(metafunc.config)
     except HalyardError:
-        # What is wrong with the programs is for the device to say.
+        # The device tells what is wrong with the programs.
         checks = ()
     items = {
         (check.suite, hal_version.format(version)): None
@@ -68,7 +68,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def outcomes(device: VirtualDevice, seed: int, pytestconfig: pytest.Config) -> Outcomes:
-    """What became of all the tests."""
+    """The outcomes of all tests."""
     folder = golden_folder.find()
     absent = golden_folder.absent()
     if folder is None or absent:

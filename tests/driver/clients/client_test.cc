@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one client may take, and what is left to the others.
+// Limits of one client, and the share left to the others.
 
 #include <gtest/gtest.h>
 

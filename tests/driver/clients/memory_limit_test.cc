@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What models and executions may take of a device's memory. The limit is 1 MiB here.
+// Limits of models and executions on a device's memory. The limit is 1 MiB here.
 
 #include <gtest/gtest.h>
 

@@ -128,7 +128,7 @@ TEST(Scheduler, IsBusyOnceWorkWaitsAndNoSharedSlotIsFree) {
     std::optional<Scheduler::Slot> first = share->tryEnter();
     const std::optional<Scheduler::Slot> second = share->tryEnter();
     EXPECT_TRUE(first.has_value() && second.has_value());
-    EXPECT_FALSE(scheduler.busy()) << "nobody waits";
+    EXPECT_FALSE(scheduler.busy()) << "no work waits";
     const Awaited<bool> ran;
     EXPECT_TRUE(
             share->post(Priority::LOW, {}, [ran](const Status& /*turn*/) { ran.set(true); }).ok());
@@ -263,7 +263,7 @@ TEST(SchedulerClients, RunAtOnceWhereTheyRunNothingYet) {
     const auto modest = scheduler.makeShare();
     const Awaited<Status> ran;
     EXPECT_TRUE(modest->post(Priority::LOW, {}, [ran](const Status& turn) { ran.set(turn); }).ok());
-    EXPECT_TRUE(ran.get().ok()) << "it waits for nobody";
+    EXPECT_TRUE(ran.get().ok()) << "it waits for no other";
     while (modest->running() > 0) {
         std::this_thread::yield();  // a task that has told still has its slot for a moment
     }

@@ -172,7 +172,7 @@ TEST(Device, HandsGpuAccItsTuning) {
     EXPECT_EQ(refusal(), "--cl-tuned-parameters-file says a,b:c, and -c GpuAcc:tuning-file=other");
     options.backends = {"GpuAcc:library=/nowhere/libOpenCL.so:tuning-mode=use"};
     EXPECT_EQ(refusal(), "--cl-tuned-parameters-mode says update, and -c GpuAcc:tuning-mode=use");
-    // What the word is turned into, GpuAcc knows.
+    // GpuAcc resolves the word.
     options.backends = {"GpuAcc:library=/nowhere/libOpenCL.so"};
     options.clTuningLevel = "slow";
     EXPECT_EQ(refusal(), "GpuAcc's tuning-level is one of rapid, normal, exhaustive, not \"slow\"");

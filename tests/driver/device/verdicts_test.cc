@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device says of the operations that it refuses: all of them at once, each with its rule.
+// A device's verdicts on the operations that it refuses: all of them at once, each with its rule.
 
 #include "driver/model/verdicts.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What serving a request allocates once the model has served one like it: nothing, from the request
-// to the result.
+// Allocations of a request once the model has served one like it: nothing, from the request to the
+// result.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What clients' models and executions may take of the memory of a backend's device. It has 1 MiB
-// here, of which a client may have half.
+// Limits of clients' models and executions on the memory of a backend's device. It has 1 MiB here,
+// of which a client may have half.
 
 #include <gtest/gtest.h>
 
@@ -99,7 +99,7 @@ TEST_F(DeviceMemoryOfClients, LeavesTheOthersHalfOfIt) {
     EXPECT_TRUE(prepare(greedy, sumModel(kElements)).ok()) << "once there is room";
 }
 
-// What is between two requests gives way to what runs.
+// An execution between two requests gives its memory up to one that runs.
 TEST_F(DeviceMemoryOfClients, ComesBackFromExecutionsThatAreIdle) {
     const auto client = account(kGreedy);
     constexpr uint32_t kElements = 50'000;  // 200,000 bytes

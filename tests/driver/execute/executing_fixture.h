@@ -47,7 +47,7 @@ inline RequestBuilder convRequest() {
     return request;
 }
 
-// What is inside a device.
+// A device's state.
 inline std::shared_ptr<DeviceState> makeState() {
     Options options;
     options.threads = 1;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a client may change after the fact, and what it may not: constants in its memory that steer
-// a node are those of the time when the model was prepared. And what counts as the device's time.
+// Memory that a client may change after the fact, and memory that it may not: constants there that
+// are a node's control inputs are those of the time when the model was prepared. And the parts of
+// an execution that count as the device's time.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model tells of itself: its report, and the dumps of its tensors.
+// A model's account of itself: its report, and the dumps of its tensors.
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -137,7 +137,7 @@ TEST_F(Waiting, IsNotForInvalidRequests) {
     options.deadline = kPassed;
     const ExecutionResult late = model->execute(request.request(), HalVersion::V1_3, options);
     ASSERT_EQ(late.status.code(), StatusCode::INVALID_ARGUMENT) << late.status.toString();
-    // With no slot free and no deadline, whoever waits would wait for ever.
+    // With no slot free and no deadline, an execution that waits would wait for ever.
     const ExecutionResult result = model->execute(request.request(), HalVersion::V1_3, {});
     EXPECT_EQ(result.status.code(), StatusCode::INVALID_ARGUMENT) << result.status.toString();
     EXPECT_TRUE(result.outputShapes.empty());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What models and requests are charged: at least what a client can make them take.
+// The charges for models and requests: at least what a client can make them take.
 
 #include "driver/model/footprint.h"
 

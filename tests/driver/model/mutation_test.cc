@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the vendor test suite's model mutations demand: each makes the model invalid for
-// getSupportedOperations and prepareModel alike, in every version. The suite's name for a mutation
-// stands in its comment.
+// The vendor test suite's model mutations: each makes the model invalid for getSupportedOperations
+// and prepareModel alike, in every version. The suite's name for a mutation stands in its comment.
 
 #include <gtest/gtest.h>
 
@@ -226,7 +225,7 @@ TEST_F(ModelMutation, OperationOnOperandsThatDoNotExist) {
 
 // mutateOperationRemoveWriteTest
 TEST_F(ModelMutation, OperandThatNoOperationWrites) {
-    expectMutationInvalid("a temporary nobody writes", [](Model& model) {
+    expectMutationInvalid("a temporary without a writer", [](Model& model) {
         model.main.operands.push_back(model.main.operands[conv_model::kRelu]);
         model.main.operands.back().numberOfConsumers = 0;
         model.main.operations[1].outputs[0] = conv_model::kOutput + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operations on boxes become.
+// Lowering of operations on boxes.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What IF and WHILE demand of the subgraphs that they refer to.
+// The rules of IF and WHILE for the subgraphs that they refer to.
 
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ const Subgraph kBranch = body({floats({2}), floats({0, 3})}, {floats({2})});
 
 TEST(If, TakesBranchesThatAgreeWithItsOperands) {
     expectValid(ifModel(kBranch, kBranch));
-    // What one side leaves open, the other may say.
+    // Extents that one side leaves open, the other may specify.
     expectValid(ifModel(kBranch, body({floats({}), floats({5, 3})}, {floats({0})})));
 }
 

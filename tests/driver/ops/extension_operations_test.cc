@@ -223,7 +223,7 @@ TEST_P(OwnExtensionModels, OfOtherExtensionsAreValidAndUnsupported) {
 TEST_P(OwnExtensionModels, NeedTheirPrefixOnceAndNamed) {
     Model model = siluModel(floats({11}), floats({11}));
     model.extensionNameToPrefix[0].prefix = kPrefix + 1;
-    EXPECT_EQ(prepare(model).code(), StatusCode::INVALID_ARGUMENT) << "nobody declares the prefix";
+    EXPECT_EQ(prepare(model).code(), StatusCode::INVALID_ARGUMENT) << "the prefix is not declared";
     model = siluModel(floats({11}), floats({11}));
     model.extensionNameToPrefix.push_back({.name = "com.example.other", .prefix = kPrefix});
     EXPECT_EQ(prepare(model).code(), StatusCode::INVALID_ARGUMENT) << "two names, one prefix";
@@ -267,7 +267,7 @@ TEST_P(OwnExtensionModels, AreHeldToTheirOperandTypes) {
     small.main.operands[1].location.length = 1;
     EXPECT_EQ(prepare(small).message(),
               "operand 1 (com.halyard.activation.GELU_APPROXIMATION): a constant of 4 bytes has 1");
-    // What lowering finds makes no model invalid.
+    // Errors that lowering finds make no model invalid.
     const Status unknown = prepare(geluModel(approximationType(), 2));
     EXPECT_EQ(unknown.code(), StatusCode::UNSUPPORTED);
     EXPECT_NE(unknown.message().find("is 2, not 0 (tanh) or 1 (sigmoid)"), std::string::npos)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operations that normalise and resize become.
+// Lowering of operations that normalise and resize.
 
 #include <gtest/gtest.h>
 

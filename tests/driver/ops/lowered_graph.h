@@ -27,7 +27,7 @@ inline engine::Graph graphOf(const Model& model) {
     return graph.ok() ? std::move(*graph) : engine::Graph();
 }
 
-// What a tensor is: "in0", "out1" (of the graph), "-" (left out), "{0, 2}" (an INT32 constant),
+// A tensor's role: "in0", "out1" (of the graph), "-" (left out), "{0, 2}" (an INT32 constant),
 // "constant", "temporary".
 inline std::string nameOf(const engine::Graph& graph, engine::TensorId id) {
     if (id == engine::kNoTensor) {

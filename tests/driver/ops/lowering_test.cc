@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operations compute once they are lowered: attributes reach their nodes, layouts and paddings
+// Results of operations once they are lowered: attributes reach their nodes, layouts and paddings
 // mean what NNAPI says. Expected values are worked out by hand.
 
 #include "driver/ops/lowering.h"

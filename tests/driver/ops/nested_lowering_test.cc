@@ -210,7 +210,7 @@ TEST(NestedLowering, RefusesABombOfReferences) {
               "operation 0 (IF): with subgraph 0 graphs are nested more than 16 deep");
 }
 
-// What is too deep for one operation may not be for another.
+// A subgraph that is nested too deep for one operation may not be for another.
 TEST(NestedLowering, JudgesEachReferenceByItself) {
     const Model model = chain(20);
     const Constants constants(model, poolsOf(model));

@@ -356,7 +356,7 @@ TEST(LoweredAidlOperations, MirrorAndReverse) {
     expectNode(reverse.graph(), 0, engine::Reverse{}, "in0 in1");
 }
 
-// What a service of HIDL answers.
+// The answer of a service of HIDL.
 TEST(LoweredAidlOperations, AreUnknownToHidl) {
     OperationModel reverse(OperationType::REVERSE);
     reverse.input(kOpen).constant<int32_t>({TENSOR_INT32, {1}}, {0}).output(kOpen);

@@ -92,7 +92,7 @@ OperandSpec plausible(OperandType type) {
     }
 }
 
-// What some operations demand on top.
+// Applies the further rules of some operations.
 void makePlausible(OperationType type, SingleOperation& operation) {
     if (type == OperationType::SOFTMAX) {
         operation.operand(0).dimensions = {2, 2};  // its rank matters before 1.2
@@ -124,7 +124,7 @@ void makePlausible(OperationType type, SingleOperation& operation) {
     }
 }
 
-// What a form and a row take, as text.
+// The types that a form and a row take, as text.
 std::string describe(OperationType type, const FormTypes& types) {
     std::string text = describe(type);
     for (const OperandType input : types.inputs) {
@@ -167,7 +167,7 @@ bool hasOutput(const Form& form, std::string_view name) {
 
 // A scalar's value that every operation takes: with INT32 there is no activation, a window has no
 // padding as wide as itself, and pictures can't have both their corners and their centres aligned.
-// What says whether outputs are merged goes with the outputs that the form has.
+// The flag that merges outputs goes with the outputs that the form has.
 void addConstant(SingleOperation& operation, const Form& form, size_t input, OperandType type) {
     const std::string_view name = form.inputs[input].name;
     const std::set<std::string_view> zeros = {"activation",    "nms_kernel",  "padding_left",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What users say about where operations run, from the options to the prepared model.
+// Users' settings of where operations run, from the options to the prepared model.
 
 #include "driver/options/placement_policy.h"
 

@@ -94,8 +94,8 @@ struct TestCacheFiles {
     }
 };
 
-// What anybody can make who has the files and no key: a model file of a device without one that
-// vouches for other data, of which so many bytes come before the constants.
+// A forgery that can be made with the files but without the key: a model file of a device without
+// one that vouches for other data, of which so many bytes come before the constants.
 inline std::vector<uint8_t> forgedModelFile(std::vector<uint8_t> model,
                                             const std::array<uint8_t, 32>& token,
                                             std::span<const uint8_t> data, size_t control) {

@@ -73,7 +73,7 @@ class CacheKeys : public testing::Test {
 
     Result<std::shared_ptr<const CacheKey>> open() const { return CacheKey::open(mFolder); }
     StatusCode code() const { return open().status().code(); }
-    // What the key makes of nothing: another key makes something else.
+    // The key's digest of no bytes: another key gives another one.
     std::string mark() const {
         const auto key = open();
         EXPECT_TRUE(key.ok()) << key.status().toString();

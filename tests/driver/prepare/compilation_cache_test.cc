@@ -202,7 +202,7 @@ TEST_F(CompilationCaches, DoNotMixModels) {
     EXPECT_EQ(found(), StatusCode::INTERNAL);
 }
 
-// What the file of hints says counts, not what it is called.
+// The contents of the file of hints count, not its name.
 TEST_F(CompilationCaches, AreOfOneDevicesSettings) {
     const std::string path = testing::TempDir() + "/halyard_cache_hints";
     const auto deviceWith = [&](const std::string& hints, const std::string& file) {
@@ -358,7 +358,7 @@ TEST_F(CompilationCaches, AreNotLoadedWithoutRoomForTheirDescriptors) {
     EXPECT_EQ(told, std::vector{StatusCode::RESOURCE_EXHAUSTED});
 }
 
-// What can't be emptied would hold what was there behind what is kept.
+// A file that can't be emptied would hold old bytes behind the new ones.
 TEST_F(CompilationCaches, AreNotWrittenWhereTheyCantBeEmptied) {
     const std::vector<uint8_t> junk(100'000, 7);
     for (const bool isModel : {true, false}) {
@@ -448,7 +448,7 @@ TEST_F(CompilationCaches, KeepNothingOnAFullDisk) {
     EXPECT_EQ(found(), StatusCode::INTERNAL);
 }
 
-// What was given up goes on at some time, and finds that nobody wants it.
+// An attempt that was given up goes on at some time, and finds that it is no longer wanted.
 TEST_F(CompilationCaches, DoNotWaitForFilesThatDoNotAnswer) {
     keep();
     std::vector<std::function<void()>> stuck;
@@ -624,11 +624,11 @@ TEST_F(KeptKernels, AreNotTakenFromAnybodyWhereThereIsNoKey) {
     const auto model = find();
     ASSERT_TRUE(model.ok()) << model.status().toString() << ": it is a model as any other";
     EXPECT_EQ(run(**model), expected);
-    EXPECT_GT(mDistant->kernelsBuilt, 0U) << "but its kernels are nobody's";
+    EXPECT_GT(mDistant->kernelsBuilt, 0U) << "but its kernels are not trusted";
     EXPECT_EQ(mDistant->kernelsFound, 0U);
 }
 
-// Whoever checks what lies in the file, and then uses it there, is deceived.
+// A reader that checks bytes in the file, and then uses them there, is deceived.
 TEST_F(CompilationCaches, UseWhatTheyChecked) {
     const Outcome expected = keep();
     const auto model = find().value();

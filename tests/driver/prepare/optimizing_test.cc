@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What preparing makes of the optimiser's passes: they run, they may be turned off, they never make
-// a model fail that prepares without them, and their graphs can be looked at.
+// The optimiser's passes in preparing: they run, they may be turned off, they never make a model
+// fail that prepares without them, and their graphs can be looked at.
 
 #include <gtest/gtest.h>
 #include <unistd.h>

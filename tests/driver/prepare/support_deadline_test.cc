@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is supported is a question with a deadline, and costs a client's constants once. Work is
+// The question of what is supported has a deadline, and costs a client's constants once. Work is
 // counted, not timed.
 
 #include <gtest/gtest.h>

@@ -182,7 +182,7 @@ TEST(Support, IsWhatPrepares) {
     for (int round = 0; round < 300; ++round) {
         SCOPED_TRACE("round " + std::to_string(round));
         const Model model = RandomModel(random).build();
-        // A temporary that nobody reads is valid, so any chain is; shapes may still contradict.
+        // A temporary without a reader is valid, so any chain is; shapes may still contradict.
         const std::vector<bool> supported = supportedBy(*device, model);
         const Status whole = device->prepare(model, HalVersion::V1_3, {}).status();
         EXPECT_EQ(allOf(supported), whole.ok()) << whole.toString();

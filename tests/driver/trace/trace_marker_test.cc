@@ -81,7 +81,7 @@ TEST_F(Marking, MarksWhatIsPreparedAndExecuted) {
                        }));
 }
 
-// What has begun ends, wherever the run breaks off.
+// Slices that have begun end, wherever the run breaks off.
 TEST_F(Marking, EndsWhatAFailedRunHasBegun) {
     ModelBuilder builder;
     const uint32_t values = builder.input(floats({2}));

@@ -132,7 +132,7 @@ struct Counts {
     }
 };
 
-// What the bodies log, on whatever threads, goes where the holder's lines go.
+// Lines that the bodies log, on whatever threads, go where the holder's lines go.
 void logFromBodies(ThreadPool& pool) {
     Counts counts;
     const LogTarget target = {.write = &Counts::take, .context = &counts};

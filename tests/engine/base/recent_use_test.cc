@@ -30,7 +30,7 @@ TEST(RecentUse, IsNotMuchWhereNobodyElseIsThere) {
     use.add(2, milliseconds(1), kNow);
     use.add(1, milliseconds(1), kNow);
     use.add(1, milliseconds(1), kNow);
-    EXPECT_TRUE(use.isMuch(1, kNow)) << "whoever came last";
+    EXPECT_TRUE(use.isMuch(1, kNow)) << "the user that came last";
     const Time later = kNow + RecentUse::kPresent;
     use.add(1, milliseconds(2000), later);
     EXPECT_FALSE(use.isMuch(1, later)) << "the other one has been away for long";

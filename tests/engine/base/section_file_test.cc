@@ -87,7 +87,7 @@ TEST(SectionFile, RefusesEveryByteThatIsFlippedAndEveryLengthThatIsCut) {
     }
 }
 
-// What is known to be as it was written may be another's, who wrote something else.
+// A file known to be as it was written may be another program's, of other contents.
 TEST(SectionFile, IsToldByItsFirstBytesEvenWhereNothingIsSummed) {
     FileBytes file = written();
     const auto checked = [&] {
@@ -240,7 +240,7 @@ TEST(SectionFile, ChargesForItsSectionsHoweverEmptyTheyAre) {
     const auto enough = std::make_shared<Budget>(size_t{1} << 30);
     const Result<SectionFile> opened = SectionFile::open(file.owner(), file.bytes(), enough);
     ASSERT_TRUE(opened.ok()) << opened.status().toString();
-    // What the nodes of a map take alone.
+    // Bytes of the map's nodes alone.
     EXPECT_GE(enough->reserved(), kSections * 150);
     EXPECT_EQ(opened->mappedBeginningWith("").size(), kSections);
 }
@@ -262,7 +262,7 @@ TEST(SectionFile, StopsReadingItsTable) {
     }
 }
 
-// What is neither copied nor named is summed, and may be of gigabytes.
+// Sections that are neither copied nor named are summed, and may be of gigabytes.
 TEST(SectionFile, StopsSummingWhatLiesInIt) {
     constexpr size_t kMebibytes = 16;
     SectionWriter writer;
@@ -285,7 +285,7 @@ TEST(SectionFile, StopsSummingWhatLiesInIt) {
     EXPECT_EQ(soon.asked(), kMebibytes + 1);
 }
 
-// What has been checked stays as it was, whoever can write to the file.
+// Checked bytes stay as they were, even where others can write to the file.
 TEST(SectionFile, KeepsACopyOfDescriptions) {
     FileBytes file = written();
     const SectionFile opened = open(file).value();

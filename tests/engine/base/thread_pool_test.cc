@@ -163,7 +163,7 @@ TEST(ThreadPool, LeavesOutAWorkerThatLacksItsCoreForAWhile) {
     cpu_set_t cores;
     ASSERT_EQ(sched_getaffinity(0, sizeof cores, &cores), 0);
     if (CPU_COUNT(&cores) < 2) {
-        GTEST_SKIP() << "takes two cores: on one nobody looks out for the others";
+        GTEST_SKIP() << "takes two cores: on one no thread looks out for the others";
     }
     ThreadPool pool(2, LateWorkers(20ms));
     // Whether the worker came in a phase that gave it a millisecond to do so.

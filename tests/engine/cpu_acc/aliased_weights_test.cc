@@ -85,7 +85,7 @@ class Weights {
         graph.addNode(std::move(node));
     }
 
-    // What the outputs come to, where it is not an error. At most `bytes` bytes each.
+    // The outputs, or the error. At most `bytes` bytes each.
     Result<std::vector<std::vector<uint8_t>>> run(const Backend& backend, size_t bytes) {
         Graph whole = graph;
         whole.setInputs(mInputs);

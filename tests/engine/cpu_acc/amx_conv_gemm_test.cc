@@ -241,9 +241,9 @@ TEST_P(AmxConvGemms, OfTallTilesAreTheReferences) {
     check({.height = 6, .width = 8, .depth = 960, .channels = 40});
 }
 
-// Groups of 64 columns, which wait until the next ones are in work: of rows next to those that
-// nobody wants, of several chunks of panels, before groups of fewer columns or rows, and, where
-// rows are copied in parts, before a part of four tiles.
+// Groups of 64 columns, which wait until the next ones are in work: of rows next to unwanted ones,
+// of several chunks of panels, before groups of fewer columns or rows, and, where rows are copied
+// in parts, before a part of four tiles.
 TEST_P(AmxConvGemms, OfGroupsThatWaitAreTheReferences) {
     check({.height = 6, .width = 15, .depth = 64, .channels = 128});
     check({.height = 7, .width = 11, .depth = 192, .channels = 120});

@@ -30,7 +30,7 @@ float valueOf(uint16_t bits) {
     return std::bit_cast<float>(uint32_t{bits} << 16U);
 }
 
-// What bf16_split_gemm.h says of a panel, element by element.
+// A panel as bf16_split_gemm.h specifies it, element by element.
 std::vector<uint16_t> panelOf(const PanelColumns<float>& columns, int parts) {
     const int64_t steps = (columns.depth + kSplitDepth - 1) / kSplitDepth;
     std::vector<uint16_t> panel;

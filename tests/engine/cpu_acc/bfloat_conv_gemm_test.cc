@@ -84,7 +84,7 @@ TEST(BfloatConvGemms, OfAPixelAreTheReferences) {
     }
 }
 
-// What lies beside the elements in a vector stays out of the sums.
+// Lanes beside the elements in a vector stay out of the sums.
 TEST(BfloatConvGemms, OfTheLargestNumbersAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is read of a processor, from folders that the test makes up.
+// A processor's description, read from folders that the test makes up.
 
 #include "engine/backends/cpu/hardware/cpu_description.h"
 

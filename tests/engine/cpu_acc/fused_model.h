@@ -135,8 +135,8 @@ inline void expectClose(const std::vector<uint8_t>& actual, const std::vector<ui
     }
 }
 
-// What rounding may do to the outputs of a block: a few units in the last place of its sums, which
-// are as large as without activations also where these cut them to a few units.
+// The rounding error allowed in the outputs of a block: a few units in the last place of its sums,
+// which are as large as without activations also where these cut them to a few units.
 inline std::vector<double> roundingOf(Model model, const Backend& reference) {
     for (NodeId i = 0; i < model.graph.nodes().size(); ++i) {
         std::visit(

@@ -305,7 +305,7 @@ TEST(FusedPointwiseDepthwiseBytes, OfWholeBlocksAreThoseOfTheNodesOneByOne) {
     }
 }
 
-// What CpuAcc computes the first node with.
+// The kernel that CpuAcc computes the first node with.
 std::string kernelOf(const Model& model, size_t threads) {
     const auto backend = makeCpuAcc(cpu::InstructionSet::AVX512_AMX);
     const auto program = build(model, *backend, threads);

@@ -13,8 +13,8 @@
 
 namespace halyard::engine {
 
-// Bytes that end where a page does, with one behind that nobody may touch: reading or writing past
-// their end ends the test.
+// Bytes that end where a page does, with an inaccessible one behind: reading or writing past their
+// end ends the test.
 class GuardedMemory {
   public:
     explicit GuardedMemory(size_t size) : mSize(size) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the placement of a program tells of the forms that its kernels were chosen from.
+// A program's placement names the forms that its kernels were chosen from.
 
 #include <gtest/gtest.h>
 

@@ -271,7 +271,7 @@ TEST(TunedPace, IsTriedOnEveryKindOfNode) {
     EXPECT_EQ(kindsOf(cases()), kernels);
 }
 
-// What would take one unit too long is the reference's, which looks within a sum.
+// Sums too long for one unit are left to the reference, which polls within a sum.
 TEST(TunedPace, LeavesLongSumsToTheReference) {
     const auto refused = [](const NodeDescriptor& node, Inputs inputs) {
         for (std::optional<Values>& input : inputs) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What CpuAcc packs is part of the files of programs. Where its bytes change, so does
-// kPackingVersion (cpu_acc.cc), and what is expected here: otherwise programs that were saved
+// CpuAcc's packed constants are part of saved programs. Where their bytes change, so do
+// kPackingVersion (cpu_acc.cc) and the values expected here: otherwise programs that were saved
 // before would be read wrongly.
 
 #include <gtest/gtest.h>

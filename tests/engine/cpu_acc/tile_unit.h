@@ -15,8 +15,8 @@
 
 namespace halyard::engine::cpu_test {
 
-// What a processor with AMX has for tiles of 16 rows of 64 bytes, made up: eight of them for each
-// thread. Instructions without a configuration end the test, as they would the process.
+// An emulated AMX unit for tiles of 16 rows of 64 bytes: eight of them for each thread.
+// Instructions without a configuration end the test, as they would the process.
 class TileUnit {
   public:
     using Tile = std::array<uint8_t, 1024>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs one node on CpuAcc, as the planner would, and compares it with CpuRef: on every instruction
-// set, with one thread and with several. Inputs end where a page ends that nobody may read beyond.
+// set, with one thread and with several. Inputs end at an inaccessible page.
 
 #pragma once
 
@@ -154,7 +154,7 @@ inline Result<std::vector<Values>> evaluateTuned(const NodeDescriptor& descripto
                               .deviceMemory = nullptr,
                               .track = {}};
     HALYARD_RETURN_IF_ERROR(shaped->run(run));
-    // What shapes known beforehand leave to do needs no memory.
+    // With shapes known beforehand, a run needs no memory.
     const bool known = std::ranges::all_of(
             found, [](const TensorType& type) { return type.shape.isFullyKnown(); });
     if (known && setting.stop == nullptr) {

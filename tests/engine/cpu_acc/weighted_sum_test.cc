@@ -246,7 +246,7 @@ TEST(WeightedSumsOfManyWeights, AreTheReferencesForOneRow) {
     }
 }
 
-// What does not lie on the input is no zero either: it would make a NaN of an infinite weight.
+// Taps beside the input are no zeros either: it would make a NaN of an infinite weight.
 TEST(WeightedSumsOfFloats, LeaveOutInfiniteWeightsBesideTheInput) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());

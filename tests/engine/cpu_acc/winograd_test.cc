@@ -135,7 +135,7 @@ Result<std::shared_ptr<const Program>> build(const WinogradLayer& layer, const B
     return Program::build(std::move(analyzed), backends, options);
 }
 
-// What it computes; nothing may be allocated by a run whose shapes were seen before.
+// Its outputs; nothing may be allocated by a run whose shapes were seen before.
 std::vector<float> run(const WinogradLayer& layer, const Backend& backend, size_t threads,
                        bool fastMath = false) {
     const Result<std::shared_ptr<const Program>> program = build(layer, backend, threads, fastMath);

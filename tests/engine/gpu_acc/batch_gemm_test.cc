@@ -272,7 +272,7 @@ TEST(GpuAccBatchGemm, ScalesByOneNumberWhateverTheShapes) {
     });
 }
 
-// One node, so that its tensors lie between zones that nobody may touch.
+// One node, so that its tensors lie between guard zones.
 void checkTiles(DataType type, GemmKind gemm, Shape a, Shape b, bool transposeA, bool transposeB) {
     RandomValues random;
     SCOPED_TRACE(random.seedText() + " " + std::string(toString(type)) + " " + a.toString() + " " +
@@ -317,7 +317,7 @@ TEST(GpuAccBatchGemm, MultipliesByTilesHoweverFactorsLie) {
                                transposeA, transposeB);
                 };
                 check(19, 37, 17);
-                // What PoCL compiles takes a second each.
+                // PoCL takes a second to compile each.
                 if (!transposeA && transposeB) {
                     check(33, 20, 100);
                 }

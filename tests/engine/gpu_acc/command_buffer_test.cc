@@ -81,7 +81,8 @@ class CommandBuffer : public testing::Test {
         return pair;
     }
 
-    // What three additions make of `start` in this memory; `replayed`: whether as a command buffer.
+    // The result of three additions to `start` in this memory; `replayed`: whether as a command
+    // buffer.
     float run(BoundKernels& kernels, const Pair& pair, float start, bool& replayed,
               uint64_t plan = 1) const {
         const std::vector<float> values(kWidth, start);

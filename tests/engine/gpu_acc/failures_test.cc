@@ -94,8 +94,8 @@ TEST_P(GpuAccOnADeviceThatShares, FailsWithTheCallThatFailed) {
             EXPECT_EQ(this->call<int()>("fake_opencl_alive")(), 0) << call;
             ASSERT_TRUE(live().ok()) << "after " << call;
         }
-        // Nothing fails here, so that nobody asks for the compiler's words; no block is copied to
-        // another; no command buffer are kept.
+        // Nothing fails here, so that the compiler's log is not asked for; no block is copied to
+        // another; no command buffers are kept.
         const std::string_view name = function;
         const bool copies = name == "clEnqueueReadBuffer" || name == "clEnqueueWriteBuffer" ||
                             name == "clWaitForEvents";
@@ -154,7 +154,7 @@ TEST_F(GpuAccOnAFailingDevice, LeavesToOthersWhatIsPreparedOnceItIsLost) {
                 buildOrDie(graph(), {backend.get(), other.get()})->placement().front().backend);
     };
     EXPECT_EQ(placed(), "GpuAcc");
-    // What has failed once is not lost.
+    // A step that has failed once is not lost.
     Execution execution = Execution::create(buildOrDie(graph(), {backend.get()})).value();
     const Floats in(kWidth, 1.0F);
     Floats out(kWidth);
@@ -210,7 +210,8 @@ TEST_F(GpuAccOnAFailingDevice, BuildsNothingForAProgramThatComesBack) {
     }
 }
 
-// What came in a file is for those who bring it, and for nobody who would have it built.
+// A program that came in a file is for clients that bring it, not for those that would have it
+// built.
 TEST_F(GpuAccOnAFailingDevice, GivesAProgramThatCameBackToNobodyElse) {
     const auto counted = [&](const char* what) { return call<int()>(what)(); };
     SectionWriter writer;
@@ -411,7 +412,7 @@ TEST_F(GpuAccOnAFailingCompiler, BuildsTheNextProgramAfterOneThatKilledIt) {
     EXPECT_TRUE(status.ok()) << status.toString();
 }
 
-// What a device can do beyond OpenCL C is tried there.
+// A device's features beyond OpenCL C are tried there.
 TEST_F(GpuAccOnAFailingCompiler, IsNotTheEndOfWhoTriesAKernelThatKillsIt) {
     setenv("FAKE_OPENCL_COMPILER", "dies of softmax", 1);
     const auto compiler = gpu::CompilerProcess::start({.library = mLibrary, .device = ""},

@@ -244,7 +244,7 @@ TEST(GpuAccFusion, TakesMeansOfPicturesIntoConvolutions) {
     const auto product = [](Builder& builder, const Conv2d& conv, Shape x, Shape weights) {
         return builder.layer(conv, builder.input(x), weights, {x[0], x[1], x[2], weights[0]});
     };
-    // What PoCL compiles takes seconds each: a matrix unit, and form 1, every other time.
+    // PoCL takes seconds to compile each: a matrix unit, and form 1, every other time.
     bool emulatesMatrixUnit = false;
     for (const DataType type : kReals) {
         const auto gemm = [&](int form) {

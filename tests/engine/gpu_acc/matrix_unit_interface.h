@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels take of a matrix unit, for the tests of each.
+// The interface of a matrix unit to kernels, for the tests of each.
 
 #pragma once
 

@@ -38,7 +38,7 @@ class ZonedBlock {
     Status write(std::span<const uint8_t> bytes) {
         return mMemory->copyIn(place(), std::as_bytes(bytes), {});
     }
-    // What it holds; a failed expectation where somebody wrote to a zone.
+    // Its contents; a failed expectation where a kernel wrote to a zone.
     Result<std::vector<uint8_t>> read(const std::string& what) const {
         std::vector<std::byte> all(mBuffer->size());
         HALYARD_RETURN_IF_ERROR(mMemory->copyOut(all, {.buffer = mBuffer.get(), .offset = 0}, {}));
@@ -124,14 +124,14 @@ std::string holdKernelCache() {
 
 std::unique_ptr<const Backend> openOnDevice(GemmKind gemm, std::optional<size_t> variant) {
     const char* const named = std::getenv("HALYARD_OPENCL_DEVICE");
-    // What PoCL compiles it keeps, and not in the folder of whoever tests. Making code fast that
-    // runs once takes it twice as long, and so does compiling a kernel, once it is compiled for any
+    // PoCL keeps its compiled kernels, and not in the user's own folder. Making code fast that runs
+    // once takes it twice as long, and so does compiling a kernel, once it is compiled for any
     // group, again for groups of the size at hand.
     static const std::string cache = holdKernelCache();
     setenv("POCL_CACHE_DIR", cache.c_str(), 0);
     setenv("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable", 0);
     setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
-    // Whoever runs all tests keeps the others from looking for devices.
+    // A run of all tests hides the devices from the other ones.
     unsetenv("OCL_ICD_VENDORS");
     Result<std::unique_ptr<const Backend>> opened = makeGpuAcc(
             {.choice = {.library = "",

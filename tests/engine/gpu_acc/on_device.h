@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs one node on GpuAcc, as the planner would, and compares it with CpuRef. Every tensor lies
-// between zones of bytes that nobody may write: OpenCL tells nothing of accesses beyond an end.
+// between guard zones that must not be written: OpenCL tells nothing of accesses beyond an end.
 
 #pragma once
 

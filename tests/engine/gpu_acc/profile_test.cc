@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What GpuAcc tells of the time on its device and of the memory there.
+// GpuAcc's report of the time on its device and of the memory there.
 
 #include <gtest/gtest.h>
 
@@ -121,7 +121,7 @@ TEST(GpuAccProfile, TellsWhatLiesOnTheDevice) {
     ASSERT_TRUE(execution.run(std::array{bindInput(in)}, std::array{bindOutput(out)}, {}, &report)
                         .ok());
     EXPECT_EQ(held, program->deviceConstantBytes() + report.deviceTableBytes)
-            << "of a program that nobody executes";
+            << "of a program that is not executed";
     EXPECT_GE(report.deviceArenaBytes, kLongRow * sizeof(float)) << "what is between the nodes";
     EXPECT_EQ(budget->reserved(), held + report.deviceArenaBytes);
 }

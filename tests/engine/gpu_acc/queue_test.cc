@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an execution has a device do, on one that does nothing before somebody waits for it: nothing
-// of a client's is read late, nothing is told to be done that is not, and nobody waits for more
-// than has to be.
+// An execution's commands on a device that does nothing before it is waited for: nothing of a
+// client's is read late, nothing is told to be done that is not, and no wait is longer than it has
+// to be.
 
 #include <gtest/gtest.h>
 
@@ -181,7 +181,7 @@ TEST_F(GpuAccQueue, HasDoneAllWhenAnExecutionEnds) {
     ASSERT_TRUE(run(execution).ok());
     EXPECT_EQ(number("fake_opencl_pending"), 0);
     ASSERT_TRUE(run(execution, {}, false).ok());
-    EXPECT_EQ(number("fake_opencl_pending"), 0) << "nobody wants the result";
+    EXPECT_EQ(number("fake_opencl_pending"), 0) << "the result is not wanted";
     for (const char* const function :
          {"clEnqueueWriteBuffer", "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clFlush"}) {
         for (int nth = 1; nth <= 2; ++nth) {
@@ -205,7 +205,7 @@ TEST_F(GpuAccQueue, TellsNoSuccessBeforeAllIsDone) {
     Execution execution = makeExecution();
     ASSERT_TRUE(run(execution).ok());
     fail("clFinish", 1, CL_OUT_OF_RESOURCES);
-    EXPECT_EQ(run(execution, {}, false).code(), StatusCode::INTERNAL) << "nobody wants the result";
+    EXPECT_EQ(run(execution, {}, false).code(), StatusCode::INTERNAL) << "the result is not wanted";
     fail("clEnqueueReadBuffer", 1, CL_OUT_OF_RESOURCES);
     EXPECT_EQ(run(execution).code(), StatusCode::INTERNAL);
     EXPECT_TRUE(run(execution).ok());
@@ -263,7 +263,7 @@ TEST_F(GpuAccQueue, LeavesNothingOfAModelWhosePreparationIsStopped) {
         EXPECT_EQ(number("fake_opencl_pending"), 0) << patience;
     }
     EXPECT_GT(patience, 3U);
-    // What the backend keeps for the next: programs, a queue and its staging memory.
+    // Objects that the backend keeps for the next: programs, a queue and its staging memory.
     EXPECT_LE(number("fake_opencl_alive") - alive, 4);
 }
 

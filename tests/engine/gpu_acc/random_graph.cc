@@ -34,7 +34,7 @@ class Maker {
         std::vector<TensorId> outputs;
         for (const Node& node : mGraph.nodes()) {
             for (const TensorId id : node.outputs) {
-                // What nobody reads, and now and then what somebody does.
+                // Tensors without a reader, and now and then one that has some.
                 if (!mRead.contains(id) || mRandom.integer(0, 4) == 0) {
                     outputs.push_back(id);
                 }

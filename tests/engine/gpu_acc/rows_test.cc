@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What works on rows and windows: pooling, reductions, what normalises.
+// Kernels on rows and windows: pooling, reductions, normalisations.
 
 #include <gtest/gtest.h>
 

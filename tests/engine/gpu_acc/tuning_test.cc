@@ -357,7 +357,7 @@ TEST_F(GpuTuner, StopsWhenItMust) {
     const auto measuring = updated->startMeasuring({});
     EXPECT_EQ(choose(*updated, variants, kKey, Checkpoint({}, &cancelled)).status().code(),
               StatusCode::UNAVAILABLE)
-            << "whoever waits for others stops, too";
+            << "a thread that waits for others stops, too";
 }
 
 TEST(GpuAccTuned, ComputesTheSameAndWritesTheFile) {

@@ -166,7 +166,7 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesOfEachFormAsTheReference) {
             check(random, node, types, x, weights, 0, std::nullopt,
                   {.isTiled = true, .form = form});
         };
-        // What PoCL compiles takes a second each.
+        // PoCL takes a second to compile each.
         const Types& types = kTypes[form % 2 == 0 ? 0 : 2 + form / 2];
         isTiled(Conv2d{.activation = anyActivation(random)}, types, {1, 5, 3, 70}, {9, 1, 1, 70});
         isTiled(Conv2d{.window = {.padding = PaddingScheme::SAME}}, types, {1, 5, 4, 16},
@@ -181,7 +181,7 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesOfLongRowsAsTheReference) {
     SCOPED_TRACE(random.seedText());
     for (int form = 0; form < kGemmForms; ++form) {
         SCOPED_TRACE(form);
-        // What PoCL compiles takes a second each.
+        // PoCL takes a second to compile each.
         check(random, Conv2d{.window = {.padding = PaddingScheme::SAME}},
               kTypes[form % 2 == 0 ? 1 : 4], {1, 5, 7, 128}, {40, 3, 3, 128}, 0, std::nullopt,
               {.isTiled = true, .form = form});
@@ -222,7 +222,7 @@ TEST(GpuAccWeightedSum, ConvolvesByMatricesAsTheReference) {
         gemm.form = form;
         check(random, node, types, x, weights, 0, std::nullopt, gemm);
     };
-    // What PoCL compiles takes seconds each.
+    // PoCL takes seconds to compile each.
     for (const Types& types : {kTypes[0], kTypes[1], kTypes[2], kTypes[5]}) {
         byMatrices(Conv2d{.activation = anyActivation(random)}, types, {1, 9, 5, 48},
                    {72, 1, 1, 48});
@@ -251,7 +251,7 @@ TEST(GpuAccWeightedSum, ConvolvesExactFloatsByCopiesAsTheReference) {
         gemm.form = form;
         check(random, node, kTypes[0], x, weights, 0, std::nullopt, gemm);
     };
-    // What PoCL compiles takes seconds each.
+    // PoCL takes seconds to compile each.
     for (const int form : {0, 5}) {
         byCopies(Conv2d{.activation = anyActivation(random)}, {1, 9, 5, 48}, {72, 1, 1, 48}, form);
         byCopies(Conv2d{.window = {.strideH = 2, .strideW = 2}}, {1, 9, 9, 3}, {17, 3, 3, 3}, form);

@@ -227,7 +227,7 @@ class Described {
     Result<Graph> read() const {
         return deserialize(bytes, {.owner = std::make_shared<int>(0), .bytes = {mBegin, mSize}});
     }
-    // What is read once the first `from` is `to`.
+    // The result of reading once the first `from` is `to`.
     template <typename T>
     Status readWith(const std::vector<T>& from, const std::vector<T>& to) const {
         Described changed = *this;

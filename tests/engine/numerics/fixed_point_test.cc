@@ -17,7 +17,7 @@ constexpr int16_t kHighest16 = std::numeric_limits<int16_t>::max();
 constexpr int32_t kLowest32 = std::numeric_limits<int32_t>::min();
 constexpr int32_t kHighest32 = std::numeric_limits<int32_t>::max();
 
-// What `function` gives for every 16-bit number, as one number.
+// A digest of `function` over every 16-bit number.
 template <typename Function>
 uint32_t digest(Function function) {
     uint32_t sum = 0;

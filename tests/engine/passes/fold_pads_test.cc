@@ -197,7 +197,7 @@ Outcome runWith(const Graph& graph, const Shape& shape, const Backend& backend) 
     return outcome;
 }
 
-// What a graph says of a tensor inside holds of no run.
+// A graph's shape of an inner tensor need not hold of a run.
 TEST(FoldPads, TakesNoExtentForKnownThatItsInputLeavesOpen) {
     TestGraph test;
     const TensorId x = test.input(floatType({1, 1, kUnknownDimension, 1}));
@@ -230,7 +230,7 @@ bool isLegal(const Shape& shape, const std::vector<int32_t>& paddings, const Win
     return fits(1, window.top) && fits(2, window.right) && (!pools || window.top < size);
 }
 
-// What is left open may turn out to be nothing: SAME gives nothing of that, and a Pad makes
+// An extent that is left open may turn out to be 0: SAME gives nothing of that, and a Pad makes
 // something of it.
 TEST(FoldPads, LeavesWhatARunFindsOfOpenExtents) {
     const std::vector<int32_t> someWhere[] = {{0, 0, 1, 0, 0, 0, 0, 0},

@@ -11,7 +11,7 @@
 namespace halyard::engine::pass_test {
 namespace {
 
-// What normalises x in several nodes; each part can be spelled in another way.
+// A normalisation of x in several nodes; each part can be spelled in another way.
 struct Spelling {
     DataType type = DataType::FLOAT32;
     Shape shape = {3, 4, 20};

@@ -96,7 +96,7 @@ TEST(Arena, OfRandomBlocksKeepsThemAlignedInsideAndApart) {
     }
 }
 
-// What planArena promises, without an index: every block against every one placed before.
+// planArena()'s contract, without an index: every block against every one placed before.
 std::vector<size_t> plannedOneByOne(const std::vector<ArenaBlock>& blocks) {
     std::vector<size_t> order(blocks.size());
     std::iota(order.begin(), order.end(), size_t{0});

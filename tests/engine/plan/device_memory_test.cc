@@ -193,7 +193,7 @@ TEST_F(OnADevice, OutputsMayBeGraphInputsOrUnwanted) {
     EXPECT_EQ(first, (Floats{0, 2, 0, 4, 0, 6}));
     EXPECT_EQ(last, first);
     EXPECT_EQ(report.outputs[2].shape, Shape({kElements}));
-    EXPECT_EQ(report.copies, 2U) << "one there, one back; nothing for what nobody wants";
+    EXPECT_EQ(report.copies, 2U) << "one there, one back; none for unwanted outputs";
     Floats again(kElements);
     ASSERT_TRUE(runOnce(execution, {bindInput(mIn)},
                         {unwanted(), unwanted(), unwanted(), bindOutput(again)})

@@ -87,7 +87,7 @@ TEST_F(ProgramsOfADevice, FindTheirKernelsAndPackNothing) {
     EXPECT_EQ(mDeviceMemory->reserved(), 0U);
 }
 
-// A kernel is code: nobody's is run who may have put it there.
+// A kernel is code: none is run that others may have put there.
 TEST_F(ProgramsOfADevice, BuildAnewWhatAnybodyMayHaveMade) {
     const FileBytes file = saved();
     for (const SavedBytes trust : {SavedBytes::SHARED, SavedBytes::PRIVATE}) {

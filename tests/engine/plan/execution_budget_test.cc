@@ -42,7 +42,7 @@ class MemoryLimit : public testing::Test {
         return status;
     }
 
-    // What programs hold of it while nothing runs.
+    // Bytes of it that programs hold while nothing runs.
     static constexpr size_t kConstants = 3 * FakeBackend::kBytesPerNode;
 
     FakeBackend mActivates{"Activates", {NodeKind::Activate}};

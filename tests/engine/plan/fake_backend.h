@@ -30,7 +30,7 @@ class FakeBackend : public Backend {
     Result<std::unique_ptr<CompiledPartition>> compile(
             const CompileArguments& arguments) const override;
 
-    // What it packs for each node, though there is nothing in it.
+    // Bytes that it packs for each node, though there is nothing in them.
     static constexpr size_t kBytesPerNode = 64;
 
     // Called by each compilation; a failure is its result.

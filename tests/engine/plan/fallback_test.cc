@@ -182,8 +182,8 @@ TEST_F(Fallback, IsQuickWithAsManyPartitionsAsNodes) {
     }
 }
 
-// What holds of any graph, wherever its nodes fall.
-// Partitions that are not built, at whichever station.
+// Invariants of any graph, wherever its nodes fall. Partitions that are not built, at whichever
+// station.
 class PartitionsThatFail : public Fallback {
   protected:
     void SetUp() override { setLogThreshold(LogLevel::ERROR); }

@@ -125,7 +125,7 @@ TEST(Partition, LeavesConstantsAndOmittedInputsOutOfTheBoundary) {
     EXPECT_EQ(partitions[0].partition.inputs, Tensors{x});
 }
 
-// What must hold of the partitions of any graph.
+// Invariants of the partitions of any graph.
 void expectValid(const Graph& graph, const std::vector<BackendIndex>& backendOf,
                  const std::vector<AssignedPartition>& partitions) {
     std::set<TensorId> available(graph.inputs().begin(), graph.inputs().end());

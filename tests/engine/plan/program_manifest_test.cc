@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a saved program's manifest may say: a file's writer can have put anything into it.
+// The manifest of a saved program: a file's writer can have put anything into it.
 
 #include "engine/plan/program_manifest.h"
 

@@ -81,7 +81,7 @@ class SavedProgram : public testing::Test {
         return std::make_shared<const Graph>(std::move(inside));
     }
 
-    // What both branches give; nothing of a run that fails.
+    // The results of both branches; nothing of a run that fails.
     static std::vector<Floats> run(const std::shared_ptr<const Program>& program) {
         std::vector<Floats> results;
         for (const uint8_t condition : {uint8_t{0}, uint8_t{1}}) {

@@ -40,7 +40,7 @@ TEST(ShapeCache, DropsWhatWasUsedLongestAgo) {
     cache.insert(shapes(3), std::make_shared<int>(30));
     EXPECT_NE(cache.find(shapes(1)), nullptr);
     EXPECT_EQ(cache.find(shapes(2)), nullptr);
-    EXPECT_EQ(*second, 20) << "whoever holds it keeps it";
+    EXPECT_EQ(*second, 20) << "its holder keeps it";
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors of a partition that lie inside others: that it saves the memory, and that what is read is
-// what was written, whoever else reads it.
+// Tensors of a partition that lie inside others: that it saves the memory, and that a read gives
+// what was written, whichever node reads it.
 
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class OnePartition {
         return addNode(graph, Concat{.axis = axis}, std::move(parts));
     }
 
-    // What the partition with this output takes for its tensors.
+    // Bytes that the partition with this output takes for its tensors.
     size_t workspaceBytes(TensorId output) {
         graph.setOutputs({output});
         Partition partition = {.nodes = {}, .inputs = {mX}, .outputs = {output}};
@@ -222,7 +222,7 @@ TEST(SharedPlaces, AreNotTheCallersMemory) {
     const TensorId other =
             partition.joined({partition.negative(partition.x()), partition.doubled(partition.x())});
     EXPECT_EQ(partition.workspaceBytes(other),
-              3 * kBytes);  // with the first part, which nobody reads
+              3 * kBytes);  // with the first part, which is not read
     EXPECT_EQ(partition.run(other, size_t{2} * kCount)[kCount], 2);
 }
 

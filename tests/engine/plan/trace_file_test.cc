@@ -76,7 +76,7 @@ TEST(TraceFile, CountsWhatIsTooMuch) {
     EXPECT_NE(file.text({}).find(R"("left_out":3,)"), std::string::npos);
 }
 
-// What a sink is told: that work begins, and in the end what it was, partitions around their nodes.
+// A sink's calls: work begins, and in the end is described, partitions around their nodes.
 TEST(Traces, BeginAndEndInTheOrderOfTheRun) {
     struct Order : TraceSink {
         void begin(const Trace& work) override {

@@ -50,7 +50,7 @@ inline TensorType typeOf(DataType type, Shape shape, float scale = 0.0F, int32_t
             .quantization = {.scale = scale, .zeroPoint = zeroPoint, .channelScales = {}}};
 }
 
-// What an output is said to be when its shape is for inference to find.
+// The type of an output whose shape is for inference to find.
 inline const TensorType kFloat = typeOf(DataType::FLOAT32, {});
 inline const TensorType kInt32 = typeOf(DataType::INT32, {});
 
@@ -158,8 +158,8 @@ inline Status runKernel(const NodeDescriptor& node, KernelCall& call) {
             node);
 }
 
-// A node's outputs while it runs: each is followed by bytes that nobody may touch, and those that
-// running finds get their memory here.
+// A node's outputs while it runs: each is followed by guard bytes, and those that running finds get
+// their memory here.
 class OutputMemory : public OutputAllocator {
   public:
     explicit OutputMemory(std::span<const TensorType> types) {
@@ -193,7 +193,7 @@ class OutputMemory : public OutputAllocator {
         std::vector<Values> values;
         for (size_t i = 0; i < mTypes.size(); ++i) {
             if (mBytes[i].empty()) {
-                return internalError("nobody asked for output " + std::to_string(i));
+                return internalError("not asked for output " + std::to_string(i));
             }
             const size_t size = mBytes[i].size() - kMargin;
             for (size_t beyond = size; beyond < mBytes[i].size(); ++beyond) {

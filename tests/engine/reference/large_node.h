@@ -44,7 +44,7 @@ struct LargeNode {
     NodeDescriptor node;
     std::vector<std::optional<Values>> inputs;
     std::vector<TensorType> outputs = {};  // empty: one, of FLOAT32
-    // What it looks at the checkpoint at least, where a test counts that; 0: as the test says.
+    // The fewest polls of the checkpoint, where a test counts that; 0: as the test says.
     size_t fewestLooks = 0;
     uint64_t constants = 0;  // a bit for each input that is a constant where a backend packs them
 

@@ -50,10 +50,10 @@ TEST(HashtableLookupRef, FindsNothingWhereThereIsNothing) {
     ASSERT_TRUE(none.ok()) << none.status().toString();
     EXPECT_TRUE(holds((*none)[0], {0, 0, 0, 0}));
     EXPECT_TRUE(holds((*none)[1], {0, 0}));
-    const Result<std::vector<Values>> nobody =
+    const Result<std::vector<Values>> nothing =
             lookUp(ints({0}, {}), ints({1}, {1}), floats({1, 2}, {1, 2}));
-    ASSERT_TRUE(nobody.ok()) << nobody.status().toString();
-    EXPECT_TRUE(holds((*nobody)[0], {}));
+    ASSERT_TRUE(nothing.ok()) << nothing.status().toString();
+    EXPECT_TRUE(holds((*nothing)[0], {}));
 }
 
 // Whatever the order is, what is found has the key that was looked for.

@@ -125,7 +125,7 @@ Numbers numbers(const std::optional<Values>& values) {
     return values.has_value() ? reals(*values) : Numbers();
 }
 
-// What matrix [rows, columns] gives of the vector; zeros without a matrix.
+// The product of matrix [rows, columns] and the vector; zeros without a matrix.
 Numbers product(const Numbers& matrix, const Numbers& vector, size_t rows) {
     Numbers result(rows);
     for (size_t i = 0; i < matrix.size(); ++i) {

@@ -98,7 +98,7 @@ TEST(GenerateProposalsRef, LimitsBoxesBeforeAndAfter) {
     EXPECT_TRUE(holds(
             (*propose({.maxBeforeNms = 0, .maxAfterNms = 0, .iouThreshold = 0.9F}, scores))[0],
             {0.9F, 0.6F, 0.5F, 0.5F}));
-    // What is too small does not count for the second limit, but does for the first.
+    // A box that is too small does not count for the second limit, but does for the first.
     EXPECT_TRUE(holds((*propose({.maxBeforeNms = 1, .iouThreshold = 0.9F, .minSize = 5},
                                 {0.1F, 0.2F, 0.3F, 0.4F}))[0],
                       {}));

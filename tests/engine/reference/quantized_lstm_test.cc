@@ -298,7 +298,7 @@ Result<std::vector<Values>> run16Bit(const Inputs& inputs) {
     return evaluateAll(Quantized16BitLstm(), inputs, {inputs[13]->type, inputs[14]->type});
 }
 
-// What x and what the output state are multiplied with: the columns of [recurrent, weights].
+// The factors of x and of the output state: the columns of [recurrent, weights].
 std::pair<Values, Values> columnsAsMultiplied(const Values& weights, const Values& recurrent) {
     const std::vector<double> w = reals(weights);
     const std::vector<double> r = reals(recurrent);

@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(Aux, RnnSequenceOrder, testing::Bool(), [](const auto& 
     return param.param ? "Weighed" : "InsteadOfTheInput";
 });
 
-// What aux adds is what more bias adds, where aux is the same in every step and row.
+// Aux adds what more bias adds, where it is the same in every step and row.
 TEST(RnnSequence, AddsTheAuxiliaryInput) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());

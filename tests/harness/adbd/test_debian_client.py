@@ -86,7 +86,7 @@ def test_push_sets_mode_and_time(device: Run, daemon: Daemon, tmp_path: Path) ->
     os.utime(local, (1_000_000_000, 1_234_567_890))
     device("push", local, "/program")
     remote = (daemon.root / "program").stat()
-    # What the owner may do, everybody may: adbd's own rule.
+    # Everybody has the owner's rights: adbd's own rule.
     assert stat.S_IMODE(remote.st_mode) == 0o777
     assert int(remote.st_mtime) == 1_234_567_890
     assert device("shell", "./program").stdout == b"ran\n"

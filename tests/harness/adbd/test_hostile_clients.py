@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients of the native adbd cannot take from the others: memory, descriptors, places."""
+"""Clients of the native adbd cannot take from the others: memory, descriptors, places."""
 
 import contextlib
 import random

@@ -92,7 +92,8 @@ def padded(info: bytes, *, filler: int = 256 - 3 - 35) -> bytes:
     return b"\0\1" + b"\xff" * filler + b"\0" + info
 
 
-# What a signature opens to, where {token} is what was asked for, and whether it lets the client in.
+# The value that a signature opens to, where {token} is what was asked for, and whether it lets the
+# client in.
 OPENED: dict[str, tuple[Callable[[bytes], bytes], bytes]] = {
     "right": (lambda token: padded(SHA1_INFO) + token, b"CNXN"),
     "another-token": (lambda token: padded(SHA1_INFO) + token[::-1], b"AUTH"),

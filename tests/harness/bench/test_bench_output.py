@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark writes for other programs: CSV, lines of TFLite's benchmark_model, samples."""
+"""A benchmark's output for other programs: CSV, lines of TFLite's benchmark_model, samples."""
 
 import csv
 import io

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark is made of: turns, statistics, counts, the machine's peak."""
+"""The parts of a benchmark: turns, statistics, counts, the machine's peak."""
 
 import itertools
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of benchmarks, processor by processor, and the table that the docs have of it."""
+"""Kept results of benchmarks, processor by processor, and the table that the docs have of it."""
 
 import io
 import subprocess

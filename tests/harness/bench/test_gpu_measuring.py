@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands tell of a device that computes: its times, its memory, and that it is not
-there."""
+"""The commands' report of a device that computes: its times, its memory, and its absence."""
 
 import json
 from collections.abc import Iterator

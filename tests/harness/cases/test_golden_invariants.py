@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds of every golden case, whatever it computes: supported equals preparable, quantised
+"""Invariants of every golden case, whatever it computes: supported equals preparable, quantised
 twins fare alike, and results depend neither on threads nor on the run nor on where memory lies,
 nor, but for the rounding of floats, on the optimiser's passes."""
 

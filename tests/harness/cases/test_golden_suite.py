@@ -233,7 +233,7 @@ def test_a_result_from_elsewhere_proves_nothing(
 def run_pytest(
     folder: Path, *words: str, module: str = "harness/conformance/test_conformance.py"
 ) -> str:
-    """What pytest prints over the golden cases of a folder."""
+    """The output of pytest over the golden cases of a folder."""
     try:
         native.program(native.RUNNER)
     except ProgramMissing as missing:

@@ -363,7 +363,7 @@ def unknown(case: pb.TestCase) -> pb.CaseResult:
 
 
 def right(case: pb.TestCase) -> pb.CaseResult:
-    """What numpy computes."""
+    """The result as numpy computes it."""
     result = unknown(case)
     inputs = benchmark_model.BenchmarkModel(*BENCHMARK_MODEL).runnable.input_arrays(0)
     values = reference.trace(case.model, inputs)
@@ -463,7 +463,7 @@ def test_a_run_that_agrees_exits_with_0_and_says_its_times(
 
 @needs_litert
 def test_a_wrong_result_is_a_failure(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is compared with LiteRT is the device's result."""
+    """The device's result is compared with LiteRT's."""
 
     def wrong(case: pb.TestCase) -> pb.CaseResult:
         result = right(case)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shell is told of commands and options."""
+"""Commands and options as completion tells them to a shell."""
 
 import subprocess
 from collections.abc import Callable
@@ -19,8 +19,8 @@ PROGRAM = Path(__file__).parents[3] / ".venv/bin/halyard"
 
 
 def bash(line: str, folder: Path | None = None) -> list[str]:
-    """What bash offers behind a line, in a shell that has read the script; `<files>` is what it
-    finds itself."""
+    """Bash's offers behind a line, in a shell that has read the script; `<files>` stands for those
+    it finds itself."""
     script = f"""
         PATH={PROGRAM.parent}:$PATH
         eval "$(halyard completion bash)"

@@ -26,7 +26,7 @@ from tests.harness.tflite.test_tflite_parts import mixed
 from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import per_channel
 
-# What is a line of the graph's text: a node, an edge, or what holds some.
+# A line of the graph's text: a node, an edge, or what holds some.
 _DOT_LINE = re.compile(
     r'^\s*(digraph "([^"\\]|\\.)*" \{|subgraph \w+ \{|\}|(node|edge) \[[\w= ]+\]'
     r'|label="([^"\\]|\\.)*"|\w+ \[[\w= ]*label="([^"\\]|\\.)*"\]'

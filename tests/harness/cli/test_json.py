@@ -24,7 +24,7 @@ from tests.harness.fake_link import FakeLink
 Invoke = Callable[..., Result]
 
 SMALL = ("--size", "32", "--width", "0.1")
-# What they print is a device's, or a shell's, or nothing.
+# Their output is a device's, or a shell's, or empty.
 WITHOUT = {"bench compare", "bench show", "completion", "log", "shell", "vm shell"}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has no reference to be compared with is no success: run, bench and compare count it and say
-why, in words and in JSON, and --require-reference makes it an exit code."""
+"""A result without a reference to be compared with is no success: run, bench and compare count it
+and say why, in words and in JSON, and --require-reference makes it an exit code."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def said(folder: Path, *words: str) -> Any:
 
 
 def marks(done: Result) -> dict[str, str]:
-    """What stands before each step."""
+    """The mark before each step."""
     lines = [line.split(" ", 1) for line in done.output.splitlines() if line[:2] in MARKS]
     return {title: mark for mark, title in lines}
 

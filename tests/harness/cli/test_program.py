@@ -139,7 +139,7 @@ def test_a_closed_output_is_no_matter(tmp_path: Path, descriptor: int) -> None:
     )
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
-    # What is written next must not have gone where the output was.
+    # The next output must not have gone where the last one was.
     assert b"small_classifier" in (tmp_path / "model").read_bytes()
 
 

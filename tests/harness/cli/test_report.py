@@ -318,7 +318,7 @@ def test_shows_two_that_took_turns_with_the_verdict(
 def from_host(
     monkeypatch: pytest.MonkeyPatch, machine: str, path: Path, **documents: Document
 ) -> None:
-    """What a command on that machine keeps, by the names of devices."""
+    """A command on that machine keeps its results, by the names of devices."""
     monkeypatch.setattr("halyard.store.store.platform.node", lambda: machine)
     for device, document in documents.items():
         add(path, document, device=device)

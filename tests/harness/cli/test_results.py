@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What --results keeps of each command."""
+"""The results that --results keeps of each command."""
 
 import sqlite3
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs that were killed have left on a device, whose shell is this machine's."""
+"""Files that killed runs have left on a device, whose shell is this machine's."""
 
 import dataclasses
 import os

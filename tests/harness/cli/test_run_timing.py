@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What halyard run tells of time: warm-up apart, executions for a time, lines for scripts."""
+"""The times that halyard run tells: warm-up apart, executions for a time, lines for scripts."""
 
 import csv
 import json

@@ -115,7 +115,7 @@ def test_results_are_those_of_litert(results: Results, name: str, data_type: Dat
             info.name: compare(info, expected, actual)
             for info, expected, actual in zip(model.outputs, wanted, found, strict=True)
         }
-        # What is compared says something.
+        # The compared outputs are not mostly zeros.
         assert any(each.nonzero > 0.9 * each.count for each in differences.values())
         for info in model.outputs:
             difference = differences[info.name]

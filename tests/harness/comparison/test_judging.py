@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What decides whether results agree: how an output is computed, and how far the reference is from
+"""The rules by which results agree: how an output is computed, and how far the reference is from
 itself."""
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def test_floats_behind_floats_have_no_steps() -> None:
     builder = ModelBuilder("m")
     floats = TensorType(pb.OPERAND_TYPE_TENSOR_FLOAT32, (1, 4))
     bytes_ = TensorType(pb.OPERAND_TYPE_TENSOR_QUANT8_ASYMM, (1, 4), 0.5, 128)
-    # What comes in as 8 bits is the same on both sides.
+    # Inputs of 8 bits are the same on both sides.
     given = builder.operation(
         pb.OPERATION_TYPE_DEQUANTIZE, [builder.input("q", bytes_)], "d", floats
     )
@@ -295,7 +295,7 @@ def test_variations_are_asked_for_until_they_explain_the_difference() -> None:
     asked = Asked(FLOATS, [0.1, 0.5, 0.6])
     assert not judge(rules(FLOATS), [OFF], "LiteRT", asked.spread).problems
     assert asked.times == 2
-    # What is known by then is not asked for again.
+    # A spread that is known by then is not asked for again.
     assert not judge(rules(FLOATS), [OFF], "LiteRT", asked.spread).problems
     assert asked.times == 2
 

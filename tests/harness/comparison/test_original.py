@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes from NNAPI to an engine that runs the original, and back."""
+"""Values that go from NNAPI to an engine that runs the original, and back."""
 
 import numpy as np
 import pytest

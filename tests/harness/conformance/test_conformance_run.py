@@ -19,7 +19,7 @@ from halyard.proto import halyard_pb2 as pb
 from tests.harness.conformance.test_selection import case
 from tests.waiting import awaited
 
-# What a case does is its name. Results are written as cases "end".
+# A case's name is its action. Results are written as cases "end".
 RUNNER = f"""#!{sys.executable}
 import os, signal, sys, time
 from pathlib import Path

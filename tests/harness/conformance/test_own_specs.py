@@ -55,7 +55,7 @@ def test_every_case_passes(file: str, host: HostDevice, listed: set[str]) -> Non
     assert {name for case in cases for name in case.operations} <= listed
     newest = judge(host, Target.in_process(), cases, Way())
     assert failures(newest) == {}
-    # What must be refused may be valid in no version at all.
+    # A case that must be refused may be valid in no version at all.
     lowest = {
         name: Way(version)
         for name, version in lowest_versions(cases).items()

@@ -255,7 +255,7 @@ def test_history_keeps_what_failed_until_it_passes(tmp_path: Path) -> None:
     }
     history.keep(outcome(name, status) for name, status in statuses.items())
     assert History("phone:5555", tmp_path).failed() == {"a", "b", "c"}
-    # What does not run stays.
+    # Cases that do not run stay.
     history.keep([outcome("a", Status.PASSED), outcome("d", Status.FAILED)])
     assert history.failed() == {"b", "c", "d"}
     assert History("phone", tmp_path).failed() == frozenset()

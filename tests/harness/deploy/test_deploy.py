@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What halyard deploy does to a device, and takes back, whatever moment it ends at."""
+"""The changes that halyard deploy makes to a device, and takes back, whatever moment it ends at."""
 
 import os
 import xml.etree.ElementTree as ET

@@ -17,7 +17,7 @@ def phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePhone:
 
 
 def owners(phone: FakePhone) -> list[str]:
-    """What was given away, and to whom."""
+    """The files that were given away, and to whom."""
     log = (phone.tools / "chown.log").read_text().replace(str(phone.root), "")
     return [line for line in log.splitlines() if OWN in line]
 

@@ -23,7 +23,7 @@ from tests.harness.fake_link import FakeLink
 
 ROOT = Path(__file__).parents[3]
 
-# What the service managers know is a file.
+# A file stands for the service managers' names.
 RUNNER = """#!/bin/sh
 [ "$1" = --list-services ] && cat {registry}
 [ "$*" = "--target hidl:halyard-default --report" ] && printf 'backend\\tA\\nbackend\\tB\\nn\\t0\\n'

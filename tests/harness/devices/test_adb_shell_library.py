@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is used of the adb-shell library though it is not public."""
+"""The parts of the adb-shell library that are used though they are not public."""
 
 import ast
 from pathlib import Path

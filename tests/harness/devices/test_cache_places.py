@@ -22,7 +22,7 @@ _TESTS = {
 }
 _ROOT = "root"
 
-# What each makes of its first argument, a folder, is its second, `root`, which the rest runs on.
+# Each makes its second argument, `root`, of its first, a folder; the rest runs on it.
 _OVERLAY = """
 set -e
 mount -t tmpfs none "$1"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device tells of its heat, frequencies and power: a tree of files stands for /sys."""
+"""A device's heat, frequencies and power: a tree of files stands for /sys."""
 
 from collections.abc import Iterator
 from pathlib import Path

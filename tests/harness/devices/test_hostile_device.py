@@ -43,7 +43,7 @@ from tests.harness.fake_link import FakeLink
 
 MIB = 2**20
 _HEAD = struct.Struct("<6I")
-# What a device does once a stream is open: it is given the connection and the stream's number.
+# A device's behaviour once a stream is open: it is given the connection and the stream's number.
 Act = Callable[[socket.socket, int], None]
 
 
@@ -343,7 +343,7 @@ def test_all_that_a_terminal_prints_is_printable() -> None:
 
 @pytest.fixture
 def link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLink:
-    """What every command opens."""
+    """The connection that every command opens."""
     link = FakeLink(tmp_path / "device")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What halyard doctor makes of phones: of what their programs print and their files hold."""
+"""The findings of halyard doctor on phones, from their programs' output and their files."""
 
 import struct
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def end(phone: FakePhone) -> None:
 def found(
     phone: FakePhone, *names: str, verdicts: str = "warning problem unknown"
 ) -> list[Finding]:
-    """What these checks say, of what is not as it should be."""
+    """The findings of these checks that are not as they should be."""
     patient = Patient(phone, "PHONE7", "halyard-default")
     checks = [each for each in checks_for(patient) if each.name in names or not names]
     return [each for each in checked(patient, checks) if each.verdict.value in verdicts.split()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runner says of nodes: where they ran, by whose word, and how long that took."""
+"""The runner's report of nodes: where they ran, by whose word, and how long that took."""
 
 from collections.abc import Sequence
 from pathlib import Path

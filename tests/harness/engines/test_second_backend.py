@@ -21,7 +21,7 @@ from tests.conftest import Bundle
 _PROGRAM = "second-backend-runner"
 _NAME = "Distant"
 _MEMORY = "Far"
-# What the backend says when it is told to fail.
+# The backend's message when it is told to fail.
 _TOLD = "fails because it was told to"
 
 Run = Callable[[Sequence[Case]], list[pb.CaseResult]]

@@ -214,7 +214,7 @@ def test_an_address_of_a_log_opens_it(browser: Browser, page: Path) -> None:
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_nothing_is_wider_than_the_screen(browser: Browser, page: Path, width: int) -> None:
-    """What is wider scrolls within itself, and can be reached with the keyboard."""
+    """Wider parts scroll within themselves, and can be reached with the keyboard."""
     browser.show(page, width=width)
     browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert browser.value("innerWidth") == width

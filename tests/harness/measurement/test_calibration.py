@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a driver may claim of a device: measured here, and taken by the programs."""
+"""Performance that a driver may claim of a device: measured here, and taken by the programs."""
 
 import subprocess
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of a result: agreement, times, placement, JSON."""
+"""A result's measurement: agreement, times, placement, JSON."""
 
 import dataclasses
 import io
@@ -70,7 +70,7 @@ def measured(differences: list[Difference] | None = None) -> Measurement:
 
 
 def written(measurement: Measurement) -> dict[str, Any]:
-    """What the file holds."""
+    """The file's contents."""
     content: dict[str, Any] = json.loads(records.encode(measurement.record()))
     return content
 

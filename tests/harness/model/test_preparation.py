@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the driver does not prepare is found with the reason, operation by operation."""
+"""Operations that the driver does not prepare are found with the reason, one by one."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from tests.random_models import GENERATORS, RandomCase, aliasing, generate, gene
 # Cases that run together; an operation has at least as many.
 _BUNDLE = 24
 _ALIASED_BUNDLE = 12
-# What shares --random-seconds.
+# The functions that share --random-seconds.
 _FUNCTIONS = len(GENERATORS) + len(aliasing.OPERATIONS)
 _SHOWN = 12
 
@@ -42,7 +42,7 @@ _TOLERANCES: dict[int, tuple[float, float]] = {
 
 @dataclass
 class Tally:
-    """What the cases of an operation came to."""
+    """The outcomes of an operation's cases."""
 
     cases: int = 0
     quantized: int = 0

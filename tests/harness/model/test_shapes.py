@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of dimensions that a file leaves open: said by a user, told by the file, as usual,
-or asked for."""
+"""Dimensions that a file leaves open: said by a user, told by the file, as usual, or asked for."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -133,7 +132,7 @@ def test_what_the_message_gives_closes_all_that_is_open(seed: int) -> None:
     except OpenDimensions as error:
         options = error.options
     except HalyardError:
-        # What was said is for no dimension here.
+        # The settings are for no dimension here.
         options = ()
     else:
         options = ()

@@ -39,7 +39,7 @@ def run(content: bytes, inputs: Sequence[Array]) -> list[Array]:
     return outputs
 
 
-# What ONNX has no equivalent for.
+# Operations that ONNX has no equivalent for.
 REFUSED = {
     "lstm_speech": "whose LSTM has no projection",
     "ssd_mobilenet_v2": "DETECTION_POSTPROCESSING.*ONNX has no operator for it",

@@ -93,7 +93,7 @@ TRANSPOSED = {
     ),
     "same_upper": transposed(FULL[:, :, :8, :10], auto_pad="SAME_UPPER"),
     "same_lower": transposed(FULL[:, :, 1:9, 1:11], auto_pad="SAME_LOWER"),
-    # What output_padding adds at the end counts in what is cut off.
+    # The end's output_padding counts in the part that is cut off.
     "same_upper_and_output_padding": transposed(
         FULL[:, :, 1:9, 1:11], auto_pad="SAME_UPPER", output_padding=[1, 1]
     ),
@@ -313,7 +313,7 @@ def test_truth_values_stand_at_their_axis_too(kind: str, tmp_path: Path) -> None
 
 
 def test_constants_of_operator_set_6_are_placed_as_well(tmp_path: Path) -> None:
-    """What no input has a part in is computed when the file is read."""
+    """Values that depend on no input are computed when the file is read."""
     left, right = floats(3, 3), floats(3, seed=1)
 
     def build(g: Graph) -> str:

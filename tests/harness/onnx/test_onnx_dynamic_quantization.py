@@ -317,7 +317,7 @@ def test_lstm_of_the_dynamic_quantiser_differs_by_its_rounding_alone(
     inputs = inputs_for(conversion.inputs)
     for wanted, found in zip(original(path, inputs), converted(conversion, inputs), strict=True):
         assert np.abs(wanted - found).max() < 0.02
-    # What it is compared with rounds them no more than it does.
+    # The reference rounds them no more than it does.
     compared = tmp_path / "compared.onnx"
     compared.write_bytes(conversion.source.reference)
     assert [node.op_type for node in onnx_package.load(compared).graph.node] == ["LSTM"]

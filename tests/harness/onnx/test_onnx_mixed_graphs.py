@@ -90,7 +90,7 @@ def has_halves(graph: MixedGraph) -> bool:
 
 
 def check(device: HostDevice, seed: int, numbers: Sequence[int], tally: Tally) -> list[str]:
-    """What is wrong with a bundle of graphs."""
+    """The errors of a bundle of graphs."""
     wrong: list[str] = []
     runs: list[tuple[int, float, list[Array], Run]] = []
     for number in numbers:

@@ -200,7 +200,7 @@ CASES: dict[str, Build] = {
     "reduce_l2": unary("ReduceL2", axes=[1]),
     "argmax": unary("ArgMax", axis=1, keepdims=0),
     "argmin": unary("ArgMin", axis=2),
-    # What moves elements.
+    # Operators that move elements.
     "reshape": lambda g: g.op("Reshape", numbers(g), g.ints(0, -1)),
     "flatten_an_image": on_image("Flatten"),
     "squeeze": lambda g: g.op("Squeeze", numbers(g, 2, 1, 3), g.ints(1)),
@@ -338,7 +338,7 @@ NEW: dict[str, tuple[int, Build]] = {
     "reduce_mean_by_input": (18, lambda g: g.op("ReduceMean", numbers(g), g.ints(1))),
     "gelu": (20, lambda g: g.op("Gelu", g.op("Mul", numbers(g), g.constant(4)))),
     "gelu_by_tanh": (20, unary("Gelu", approximate="tanh")),
-    # What is taken away at one end is not wrapped to the other.
+    # Elements taken away at one end are not wrapped to the other.
     "pad_around_what_is_left": (
         21,
         lambda g: g.op("Pad", g.input("x", (4, 5)), g.ints(1, -2, -1, 3), mode="wrap"),

@@ -503,7 +503,7 @@ def repeated() -> ModelProto:
     ("model", "parts"),
     [
         (chosen_while_it_runs, ["NNAPI", "host", "NNAPI"]),
-        # What goes round in a Loop may have another shape each time.
+        # A Loop's carried values may have another shape each time.
         (repeated, ["NNAPI", "host"]),
     ],
 )

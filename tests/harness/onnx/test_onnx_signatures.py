@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of an ONNX operator is understood: what is not is a reason to leave it to the host."""
+"""The understood part of an ONNX operator: any other is a reason to leave it to the host."""
 
 import math
 from collections.abc import Mapping
@@ -151,7 +151,7 @@ def test_operator_of_another_domain_has_a_version_for_each_of_the_domain() -> No
     ]
 
 
-# What a node may say that makes another operator of it.
+# The reason where an attribute makes another operator of a node.
 TRAINING = "it is in training mode"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of the times of nodes."""
+"""Reports of the times of nodes."""
 
 import io
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made of the driver's traces: rows, Perfetto's packets, flame graphs, counters."""
+"""Profiles from the driver's traces: rows, Perfetto's packets, flame graphs, counters."""
 
 import json
 import re

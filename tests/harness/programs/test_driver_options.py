@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the harness says of the driver's options is what the programs list."""
+"""The harness's description of the driver's options is the programs' own."""
 
 import json
 import subprocess

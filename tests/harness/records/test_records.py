@@ -194,7 +194,7 @@ def test_a_document_of_schema_1_is_refused_for_what_is_wrong_with_it() -> None:
 
 
 def test_fields_that_programs_know_keep_their_names() -> None:
-    """What is listed is added to, and not changed."""
+    """Listed keys are added to, and not changed."""
     listed = json.loads((Path(__file__).parents[1] / "record_keys.json").read_text())
     for kind in DOCUMENTS:
         names = {field.encode_name for field in msgspec.structs.fields(kind)}

@@ -32,7 +32,7 @@ def _files() -> list[object]:
 
 @pytest.fixture(scope="module")
 def counts() -> Iterator[Counter[str]]:
-    """What became of the golden cases. `-s` shows it."""
+    """The outcomes of the golden cases. `-s` shows it."""
     counted: Counter[str] = Counter()
     yield counted
     print(
@@ -41,7 +41,7 @@ def counts() -> Iterator[Counter[str]]:
 
 
 def result_of(case: Case) -> pb.CaseResult:
-    """What the reference makes of a case, as a device would report it."""
+    """The reference's result of a case, as a device would report it."""
     outputs = reference.run(case.test_case.model, case.test_case.examples[0].inputs)
     return pb.CaseResult(
         examples=[

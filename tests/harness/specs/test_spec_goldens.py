@@ -24,7 +24,7 @@ from tests.harness.golden_spec import Inexpressible, write
 
 
 def differences(wanted: Sequence[Case], found: Sequence[Case]) -> list[str]:
-    """What is different, by case and field. A golden file may leave cases out."""
+    """The differences, by case and field. A golden file may leave cases out."""
     by_name = {case.name: case for case in found}
     lines = []
     for case in wanted:

@@ -28,7 +28,7 @@ def _newest(models: object) -> list[pb.HalVersion]:
 def test_reference_agrees_with_spec(file: str) -> None:
     failures = []
     for case in specs.load(_FOLDER / file, _newest):
-        # What must be refused is not for a reference, which takes every model as valid.
+        # Cases that must be refused are not for a reference, which takes every model as valid.
         if case.expect_failure:
             continue
         unknown = case.operations - reference.operations()

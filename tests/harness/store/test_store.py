@@ -124,7 +124,7 @@ def of_file(path: str, name: str = "main_graph") -> Run:
 
 
 def test_a_model_of_a_file_is_named_as_the_file_is(path: Path) -> None:
-    """What files call themselves is often the same in all."""
+    """The name inside a file is often the same in all."""
     added(path, of_file("here/one.onnx"), of_file("two.onnx"))
     assert rows(path, "SELECT name, file FROM models ORDER BY 1") == [
         ("one.onnx", "here/one.onnx"),

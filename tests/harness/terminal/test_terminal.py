@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands print, as a terminal of some width shows it."""
+"""The commands' output, as a terminal of some width shows it."""
 
 import io
 import re

@@ -24,7 +24,7 @@ from tests.harness.onnx_models import Graph
 from tests.harness.tflite_file import GraphFile
 from tests.harness.tflite_models import convert, weights
 
-# What an operation and its own operands take in a message, and small constants.
+# Bytes of an operation and its own operands in a message, and small constants.
 _PER_USE = 600
 
 SIZE = 64
@@ -113,7 +113,7 @@ def test_constants_of_one_weight_are_one_operand(tmp_path: Path) -> None:
 
 
 def test_a_file_of_shared_weights_crosses_in_its_own_size(tmp_path: Path) -> None:
-    """What a bundle holds of it is the message."""
+    """A bundle holds it as the message."""
     many, constant = _tied("conv", 20, tmp_path)
     assert constant < many.model.ByteSize() < constant + 20 * _PER_USE
 

@@ -456,7 +456,7 @@ def test_quantised_models_stay_close_to_their_float_twin(name: str, data_type: D
         result = outputs_of(engine, model.model, model.input_arrays(seed))[output]
         result = model.outputs[output].dequantize(result)
         correlations.append(np.corrcoef(result.ravel(), expected.ravel())[0, 1])
-    # What 8 bits leave of a network is the same in every engine: random weights make more of a
+    # A network's quantisation error is the same in every engine: random weights make more of a
     # rounding error than trained ones, and most of it in MobileNetV3, whose gates multiply errors.
     least = 0.85 if name == "mobilenet_v3_large" else 0.95
     assert np.median(correlations) > least, correlations

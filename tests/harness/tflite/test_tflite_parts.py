@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NNAPI has no word for is told operator by operator, and left to the host or refused."""
+"""Operators that NNAPI has no equivalent for are told one by one, and left to the host or
+refused."""
 
 import re
 from pathlib import Path

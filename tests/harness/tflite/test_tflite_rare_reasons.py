@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one operator is left to the host for, of files as converters hardly write them."""
+"""Rare reasons to leave one operator to the host, of files as converters hardly write them."""
 
 import struct
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What .tflite files become for NNAPI gives what LiteRT gives of the files themselves."""
+"""Models converted from .tflite files give the results of LiteRT on the files themselves."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one operator is left to the host for, in the words that a user reads."""
+"""Reasons to leave one operator to the host, in the words that a user reads."""
 
 from pathlib import Path
 from typing import Any

@@ -41,7 +41,7 @@ def written(made: Made, folder: Path) -> Path:
 
 
 def agreeing(path: Path, *shape: str) -> Conversion:
-    """What it becomes, once the host driver and LiteRT have computed the same of it."""
+    """The converted model, once the host driver and LiteRT have computed the same of it."""
     benchmark_model = FileModel(path, seed=2, options=options(*shape))
     with open_device("host") as device:
         measurement = measure(
@@ -112,7 +112,7 @@ def doubled() -> Made:
 
 
 def divided() -> Made:
-    """What is divided by, and what is looked up, are inputs: not every number does."""
+    """Divisors and looked-up indexes are inputs: not every number does."""
     graph = GraphFile()
     above, below = graph.input((2, 3), "int32"), graph.input((2, 3), "int32")
     quotient, rows = graph.tensor((2, 3), "int32"), graph.tensor((2, 3, 4))

@@ -55,7 +55,7 @@ def _streaming(host_operator: str = "TANH") -> Any:
     bounds = [graph.constant(each, "int32") for each in ([0, 1], [1, 3])]
     graph.add("SLICE", [whole, *bounds], [after], "SliceOptions")
     graph.add("ASSIGN_VARIABLE", [window, after], [], "AssignVariableOptions")
-    # What is read after it was assigned is what was assigned.
+    # A variable that is read after it was assigned has the assigned value.
     again = graph.tensor((1, 3))
     graph.add("READ_VARIABLE", [window], [again], "ReadVariableOptions")
     counted, more = graph.tensor((1,)), graph.tensor((1,))

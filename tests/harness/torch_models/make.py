@@ -71,7 +71,7 @@ def image(channels_last: bool = True) -> Any:
     values = torch.rand(1, 3, 16, 16) * 2 - 1
     if channels_last:
         values = values.contiguous(memory_format=torch.channels_last)
-        # What tells PyTorch's serialiser.
+        # The attribute that tells PyTorch's serialiser.
         values.nnapi_nhwc = True
     return values
 

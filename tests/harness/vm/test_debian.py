@@ -50,7 +50,7 @@ def test_another_architectures_packages_come_from_lists_of_ones_own(
     for line in lines:
         assert "APT::Architecture=arm64" in line
         assert f"Dir::State::Lists={tmp_path}/cache/apt/arm64/lists" in line
-        # What is installed here is of another architecture, and no part of it.
+        # The packages installed here are of another architecture, and no part of it.
         assert "Dir::State::Status=/dev/null" in line
     assert (tmp_path / "root/usr/one.deb").is_file()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program needs beside itself, on this machine's own programs."""
+"""The libraries that a program needs, on this machine's own programs."""
 
 import os
 import re

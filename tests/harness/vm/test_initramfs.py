@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the virtual device's root holds."""
+"""The contents of the virtual device's root."""
 
 import stat
 import subprocess

@@ -183,7 +183,7 @@ def test_a_package_is_fetched_where_no_kernel_is_installed(
         script.write_text(f'#!/bin/sh\necho "{name} $*" >>{calls}\n{body}\n')
         script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{commands}:/usr/bin:/bin")
-    # What an older harness kept, with fewer modules.
+    # An older harness's kept package, with fewer modules.
     kept = tmp_path / "cache/kernels/x86_64"
     kept.mkdir(parents=True)
     (kept / "release").write_text("6.1.0-6-amd64\n")

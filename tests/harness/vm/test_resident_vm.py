@@ -142,7 +142,7 @@ def test_one_that_runs_otherwise_than_asked_for_is_told(tmp_path: Path, boots: B
     more = VmOptions(memory=2048, processors=4)
     with pytest.raises(ConfigError, match=r"has memory 1024, not 2048: halyard vm stop ends it"):
         Resident(tmp_path).start(more, no_probe, asked=["memory"])
-    # What is not asked for is no matter.
+    # Settings that are not asked for do not matter.
     assert not Resident(tmp_path).start(more, no_probe, asked=[])[1]
     assert not Resident(tmp_path).start(VmOptions(memory=1024), no_probe, asked=["memory"])[1]
     assert len(boots.processes) == 1

@@ -269,7 +269,7 @@ static void release(void* owner) {
     released += owner == &released ? 1 : 100;
 }
 
-/* What an allocator does next, and what it has to do it with. */
+/* An allocator's next action, and the memory that it has for it. */
 struct allocator {
     enum {
         REFUSES,

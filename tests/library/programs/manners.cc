@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the library does to the process around it: nothing that it was not asked for.
+// The library's effects on the process around it: nothing that it was not asked for.
 
 #include <dirent.h>
 #include <sys/syscall.h>
@@ -159,7 +159,7 @@ bool processorHas(const char* feature) {
     return false;
 }
 
-// What the first node's placement says of kernels that are withheld.
+// The first node's placement with kernels withheld.
 std::string withheldBy(const char* backends) {
     halyard_runtime_options options = {};
     options.struct_size = sizeof options;

@@ -288,7 +288,7 @@ void countsWhatItCopies(const Runtime& runtime, Reference& reference) {
     CLAIM(Reference::near(out, reference.out));
 }
 
-// What lends its bytes is let go of when nothing needs them any more.
+// Borrowed memory is let go of when nothing needs its bytes any more.
 void keepsWhatItBorrows(const Runtime& runtime, Reference& reference) {
     auto owner = std::make_shared<Floats>(reference.weights);
     const std::weak_ptr<Floats> watched = owner;

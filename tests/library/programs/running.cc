@@ -166,7 +166,7 @@ void tellsWhereNodesRunAndWhatTheyTake(const Runtime& runtime) {
     CLAIM(lines[0].multiply_adds == 0);
 }
 
-// What no backend but CpuRef takes says who refused it and why.
+// A node that no backend but CpuRef takes tells which refused it and why.
 void tellsWhoRefused(const Runtime& runtime) {
     Graph graph = TAKE(Graph::create());
     const Tensor x = TAKE(graph.addTensor({.shape = {4}}, "x"));

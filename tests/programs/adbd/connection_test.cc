@@ -105,7 +105,7 @@ TEST(ConnectionTest, StreamsThatWaitForTheClientTakeTurns) {
     for (uint32_t id = 1; id <= kStreams; ++id) {
         ASSERT_NE(peer.open(id, "silent:"), 0U);
     }
-    // All have something to say at once, and nobody acknowledges it.
+    // All have something to send at once, and none of it is acknowledged.
     for (Stream* stream : streams) {
         stream->write(std::vector<uint8_t>(kLargestPayload));
     }
@@ -233,8 +233,8 @@ TEST(ConnectionTest, TakesPacketsInPiecesOfAnySize) {
 }
 
 TEST(ConnectionTest, NothingIsServedBeforeTheHandshake) {
-    const AuthorizedKeys nobody;
-    for (const AuthorizedKeys* keys : {static_cast<const AuthorizedKeys*>(nullptr), &nobody}) {
+    const AuthorizedKeys none;
+    for (const AuthorizedKeys* keys : {static_cast<const AuthorizedKeys*>(nullptr), &none}) {
         for (const Command command :
              {Command::OPEN, Command::OKAY, Command::WRITE, Command::CLOSE}) {
             BytePeer peer(talkative, keys);
@@ -248,8 +248,8 @@ TEST(ConnectionTest, NothingIsServedBeforeTheHandshake) {
 }
 
 TEST(ConnectionTest, AWrongSignatureIsChallengedAnew) {
-    const AuthorizedKeys nobody;
-    BytePeer peer(talkative, &nobody);
+    const AuthorizedKeys none;
+    BytePeer peer(talkative, &none);
     std::set<std::string> tokens;
     ASSERT_TRUE(peer.send(packet(Command::CONNECT, kVersionWithoutChecksums, 4096)).ok());
     for (int i = 0; i < 3; ++i) {

@@ -43,7 +43,7 @@ class Client {
         static_cast<void>(::send(mSocket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
     }
     void connect() { send(packet(Command::CONNECT, kVersionWithoutChecksums, 65536)); }
-    // What has come so far.
+    // The packets that have come so far.
     std::vector<Packet> read() {
         std::array<char, 65536> buffer;
         ssize_t size = 0;
@@ -136,9 +136,9 @@ TEST_F(DaemonTest, BytesNowAndThenDoNotBuyTime) {
 }
 
 TEST_F(DaemonTest, HandshakesThatLeadNowhereDoNotBuyTime) {
-    const AuthorizedKeys nobody;
+    const AuthorizedKeys none;
     start([&](DaemonSettings& settings) {
-        settings.keys = &nobody;
+        settings.keys = &none;
         settings.patience = kShort;
     });
     auto stranger = client();

@@ -146,7 +146,7 @@ TEST_F(IncomingFileTest, TheClientIsToldWhyAWriteFailed) {
     }
     request += message("DONE", 1'000'000'000);
     const SmallFiles small(10'000);
-    // What comes after the failure is still taken, and the next request is answered.
+    // Bytes after the failure are still taken, and the next request is answered.
     const std::string answer = answerTo({request, message("STAT", "/")});
     const std::string failure = message("FAIL", "write failed: File too large");
     EXPECT_EQ(answer.substr(0, failure.size() + 4), failure + "STAT");

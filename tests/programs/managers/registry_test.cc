@@ -37,7 +37,7 @@ class FakeRemote : public RemoteObject {
     void unlinkToDeath(uint64_t id) override { links.erase(id); }
     Result<std::unique_ptr<hal::OwnerWatch>> watchOwner(
             std::function<void()> /*onDeath*/) override {
-        return internalError("nobody watches");
+        return internalError("no watcher");
     }
     void die() {
         dead = true;
@@ -324,8 +324,8 @@ TEST_F(RegistryTest, RegistrationsOfAProcessAreLimited) {
     EXPECT_EQ(mRegistry->add("3", ObjectRef(service), kChain, me).code(),
               StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_TRUE(isNull(mRegistry->get(kChain[0], "3")));
-    // What it has may be registered anew, others are not concerned, and there is room again when
-    // something was taken out.
+    // Its own services may be registered anew, others are not concerned, and there is room again
+    // when something was taken out.
     EXPECT_TRUE(mRegistry->add("2", ObjectRef(remote()), kChain, me).ok());
     EXPECT_TRUE(mRegistry->add("3", ObjectRef(remote()), kChain, of(other)).ok());
     ASSERT_TRUE(mRegistry->remove(kChain[0], "1", ObjectRef(service), me).ok());
@@ -403,7 +403,7 @@ TEST_F(RegistryTest, NoUserTakesThePlacesOfAllProcesses) {
     EXPECT_EQ(addAll(kUser + 1), 4U);
     EXPECT_EQ(addAll(kUser + 2), 2U);
     EXPECT_EQ(addAll(kUser + 3), 1U);
-    // What the device declares has room in any case.
+    // Declared services have room in any case.
     const Bystander declared;
     EXPECT_EQ(
             mRegistry->add("declared", ObjectRef(remote()), kChain, of(declared, kUser + 1)).code(),
@@ -429,7 +429,7 @@ TEST_F(RegistryTest, NoUserTakesTheRoomOfAllNames) {
         return taken;
     };
     EXPECT_EQ(fill(me), 2U + 4U);
-    // What each process has room for, whatever its user's others took; and another user's share.
+    // The room of each process, whatever its user's others took; and another user's share.
     EXPECT_EQ(fill(of(second)), 2U);
     const Bystander third;
     EXPECT_EQ(fill(of(third, kUser + 1)), 2U + 2U);

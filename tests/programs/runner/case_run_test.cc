@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a case's result has of operations that the driver in this process refuses.
+// A case's verdicts on operations that the driver in this process refuses.
 
 #include "harness/device/runner/case_run.h"
 

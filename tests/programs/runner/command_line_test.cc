@@ -169,7 +169,7 @@ TEST(DriverOptions, AreToldAlikeInBothHelpsOnLinesOf80) {
     }
 }
 
-// What starts a row of help: "-x, --name VALUE" or "--name VALUE".
+// The start of a row of help: "-x, --name VALUE" or "--name VALUE".
 Words namesIn(const std::string& help) {
     Words names;
     std::istringstream lines(help);

@@ -54,7 +54,7 @@ Manifest manifest() {
 class SomeService : public LocalObject {
   public:
     WireStatus onTransact(hal::IncomingCall& /*call*/) override {
-        ADD_FAILURE() << "nobody is asked anything";
+        ADD_FAILURE() << "no client is asked anything";
         return WireStatus::UNKNOWN_TRANSACTION;
     }
 };
@@ -91,7 +91,7 @@ class ServiceManagerObjectTest : public ::testing::Test {
     }
     void as(const Owner& owner) { mProcess->caller = {.pid = owner.pid, .euid = owner.uid}; }
 
-    // What it answers, or the exception that it threw, which is in `thrown` then.
+    // Its answer, or the exception that it threw, which is in `thrown` then.
     template <typename Method>
     std::optional<typename Method::Results> call(const typename Method::Arguments& arguments) {
         thrown = {};

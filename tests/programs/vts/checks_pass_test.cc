@@ -35,7 +35,7 @@ constexpr Suite kSuites[] = {
         {"MemoryDomainExecutionTest", HalVersion::V1_3},
 };
 
-// What is skipped of the example and of this driver, and why.
+// The checks that the example and this driver may skip, with the reason.
 bool maySkip(std::string_view name, std::string_view variant) {
     return
             // A tensor of no rank is one of unknown rank, and the example has no other scalars.

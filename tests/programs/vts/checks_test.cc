@@ -409,7 +409,7 @@ std::vector<Breach> breachesOfCases() {
 
 class Breaches : public ::testing::TestWithParam<Breach> {
   protected:
-    // What the driver refuses is logged.
+    // The driver logs its refusals.
     static void SetUpTestSuite() { setLogThreshold(LogLevel::ERROR); }
     static void TearDownTestSuite() { setLogThreshold(LogLevel::INFO); }
 

@@ -38,7 +38,7 @@ struct Wrongs {
     std::function<void(driver::ExecutionResult&)> burst = nullptr;
     std::function<void(driver::ExecutionResult&)> reusable = nullptr;
     std::function<void(driver::ExecutionResult&)> fenced = nullptr;
-    // What prepareModel and execute return, where a callback tells the rest.
+    // Changes the return values of prepareModel and execute, where a callback tells the rest.
     std::function<void(Status&)> prepareLaunched = nullptr;
     std::function<void(Status&)> executeLaunched = nullptr;
     std::function<void(Status&)> memoryReleased = nullptr;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What lies beyond the image does not count; halves of quantised means go away from zero.
+# Positions beyond the image do not count; halves of quantised means go away from zero.
 
 x = Input("x", "TENSOR_FLOAT32", "{1, 2, 3, 1}")
 z = Output("z", "TENSOR_FLOAT32", "{1, 2, 3, 1}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What a driver has to refuse: an axis that is not there, and a convolution without a bias.
+# Models that a driver has to refuse: an axis that is not there, and a convolution without a bias.
 
 x = Input("x", "TENSOR_FLOAT32", "{2, 3}")
 z = Output("z", "TENSOR_FLOAT32", "{2}")

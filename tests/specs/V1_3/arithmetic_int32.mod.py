@@ -7,7 +7,7 @@ left = np.array([7, -7, 7, -7, 16777217, -2147483647, 46341])
 right = np.array([2, 2, -2, -2, 3, 2, 46340])
 COMPUTE = {"ADD": np.add, "DIV": np.floor_divide, "MUL": np.multiply, "SUB": np.subtract}
 for operation, compute in COMPUTE.items():
-    # What overflows is not defined.
+    # Overflow is not defined.
     there = np.abs(compute(left, right)) < 2**31
     first, second = left[there], right[there]
     x, y = (Input(which, ("TENSOR_INT32", [len(first)])) for which in "xy")

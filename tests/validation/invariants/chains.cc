@@ -50,7 +50,7 @@ std::optional<uint32_t> findValue(const Model& chain, const Operand& input,
     return found[random() % found.size()];
 }
 
-// Makes an output of the model one that stays inside, perhaps of extents that nobody specifies.
+// Makes an output of the model one that stays inside, perhaps of unspecified extents.
 void hide(Model& chain, uint32_t value, std::mt19937_64& random) {
     Operand& operand = chain.main.operands[value];
     if (operand.lifetime == SUBGRAPH_OUTPUT && oneIn(random, 2)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory between pages that nobody may touch.
+// Memory between inaccessible pages.
 
 #pragma once
 

@@ -89,7 +89,7 @@ std::optional<Model> signedTwin(const Model& model) {
         if (operand.lifetime == OperandLifeTime::CONSTANT_COPY) {
             lower(values, operand.location);
         }
-        // What values stand in a pool makes no difference to preparing.
+        // The values in a pool make no difference to preparing.
     }
     twin.operandValues = std::make_shared<const std::vector<uint8_t>>(std::move(values));
     return found ? std::optional(std::move(twin)) : std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What getSupportedOperations promises, prepareModel keeps.
+// prepareModel keeps the promises of getSupportedOperations.
 
 #pragma once
 
@@ -13,8 +13,8 @@
 namespace halyard::validation {
 
 struct SupportFindings {
-    // What is wrong with the driver's answers about a valid model, if anything is: it prepares if
-    // and only if all of its operations are supported, and no answer is INVALID_ARGUMENT.
+    // The error in the driver's answers about a valid model, if any: it prepares if and only if all
+    // of its operations are supported, and no answer is INVALID_ARGUMENT.
     std::optional<std::string> wrong;
     bool prepares = false;
     // Where it does not prepare and some operations are supported: whether those, cut out, do.

@@ -121,7 +121,7 @@ void examine(const std::shared_ptr<const driver::Device>& driver, const TestCase
             examination.reject(lowest.status().toString());
             return;
         }
-        // What AIDL's versions differ in is operations.
+        // AIDL's versions differ in operations.
         if (version < *lowest || (version > HalVersion::V1_3 && version < driver::kNewestVersion)) {
             continue;
         }

@@ -170,7 +170,7 @@ class Mover {
         }
     }
 
-    // What a model that prepares does with each example, and the model.
+    // Saves the results of a model that prepares on each example, and the model.
     Status save(size_t index, size_t backend, const std::string& path) const {
         HALYARD_ASSIGN_OR_RETURN(const driver::Model canonical,
                                  runner::toCanonical(mCases[index].model()));

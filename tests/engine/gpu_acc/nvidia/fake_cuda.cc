@@ -37,7 +37,7 @@ T read(const void* from) {
 
 }  // namespace
 
-// What an object of the driver is: a block that is counted.
+// An object of the driver: a block that is counted.
 struct FakeCuda::Calls {
     static bool fails(std::string_view function) {
         return gCuda->mFailure != kCudaSuccess && gCuda->mFailing == function;

@@ -33,7 +33,7 @@ class FakeCuda {
 
     // From now on calls of the function with this name fail with the result; 0: none.
     void fail(const std::string& function, gpu::CUresult result);
-    // Objects that nobody has let go of.
+    // Objects that have not been released.
     size_t alive() const { return mAlive.size(); }
     size_t launches() const { return mLaunches; }
     size_t replays() const { return mReplays; }

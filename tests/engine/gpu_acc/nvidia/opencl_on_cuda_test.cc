@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What OpenCL's functions do by way of CUDA's, on a driver that computes on the host.
+// OpenCL's functions by way of CUDA's, on a driver that computes on the host.
 
 #include "engine/backends/gpu/nvidia/cuda/opencl_on_cuda.h"
 
