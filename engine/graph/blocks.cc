@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of pixels that become channels or batches and back, and pictures that change their size.
+// Blocks of pixels that become channels or batches and back, and images that change their size.
 
 #include <array>
 #include <cmath>
@@ -38,7 +38,7 @@ std::array<int32_t, 2> readBlock(const KnownInput& block) {
     return {extents[0], extents[1]};
 }
 
-// The extent that a picture's extent is resized to. float32, as NNAPI's scales are.
+// The extent that an image's extent is resized to. float32, as NNAPI's scales are.
 Result<int32_t> resized(int32_t extent, int32_t asked, float scale, const char* what) {
     if (!(scale >= 0.0F) || !std::isfinite(scale)) {
         return invalidArgument(std::string("the scale of the ") + what +

@@ -671,7 +671,7 @@ struct Svdf {
 struct RoiAlign {
     int32_t height = 1;
     int32_t width = 1;
-    float heightRatio = 1.0F;  // of the original picture's height to that of x
+    float heightRatio = 1.0F;  // of the original image's height to that of x
     float widthRatio = 1.0F;
     int32_t samplesH = 0;
     int32_t samplesW = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a pixel of a resized picture comes from, along its height or its width. LiteRT's rule, in
+// Where a pixel of a resized image comes from, along its height or its width. LiteRT's rule, in
 // float32, step by step: a position that is rounded otherwise may be another pixel. Between pixels
 // XNNPACK has centres at i * scale + (scale / 2 - 1 / 2); the nearest is TensorFlow Lite's own.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements in relation to their neighbours: along one axis, or over a picture.
+// Elements in relation to their neighbours: along one axis, or over a feature map.
 
 #include <algorithm>
 #include <cmath>
@@ -74,7 +74,7 @@ Status normalizeResponse(const LocalResponseNormalize& node, const T* x, T* outp
     return {};
 }
 
-// The pixels of one channel of one picture.
+// The pixels of one channel of one feature map.
 template <typename T>
 Status normalizeChannel(const InstanceNormalize& node, const T* x, T* output, const Row& pixels,
                         KernelCall& call) {
@@ -158,15 +158,15 @@ Status run(const LocalResponseNormalize& node, KernelCall& call) {
     });
 }
 
-// A picture's height and width are one axis of the tensor [N, H * W, C].
+// A feature map's height and width are one axis of the tensor [N, H * W, C].
 Status run(const InstanceNormalize& node, KernelCall& call) {
     const ConstTensorView& x = call.input(0);
     if (countOf(x.shape()) == 0) {
         return {};
     }
-    const Shape pictures = {x.shape()[0], x.shape()[1] * x.shape()[2], x.shape()[3]};
+    const Shape featureMaps = {x.shape()[0], x.shape()[1] * x.shape()[2], x.shape()[3]};
     return withFloatElements(x.type->type, [&]<typename T>() -> Status {
-        return forEachRow(pictures, 1, [&](const Row& pixels) {
+        return forEachRow(featureMaps, 1, [&](const Row& pixels) {
             return normalizeChannel(node, x.as<T>(), call.output(0).as<T>(), pixels, call);
         });
     });

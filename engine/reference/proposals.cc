@@ -17,28 +17,28 @@
 namespace halyard::engine::ref {
 namespace {
 
-// A picture begins at 0.
-struct Picture {
+// An image begins at 0.
+struct Image {
     float height = 0.0F;
     float width = 0.0F;
 };
 
-Picture pictureAt(const RealReader& pictures, int64_t index) {
-    return {.height = pictures[index * 2], .width = pictures[index * 2 + 1]};
+Image imageAt(const RealReader& images, int64_t index) {
+    return {.height = images[index * 2], .width = images[index * 2 + 1]};
 }
 
 // The box as four deltas (of its centre's x and y, of the logarithms of its width and height) move
-// it, cut off at the picture's edge.
-Box moved(const Box& box, const RealReader& deltas, int64_t index, const Picture& picture) {
+// it, cut off at the image's edge.
+Box moved(const Box& box, const RealReader& deltas, int64_t index, const Image& image) {
     const Side x = sideOf(box.x1, box.x2).moved(deltas[index * 4], deltas[index * 4 + 2]);
     const Side y = sideOf(box.y1, box.y2).moved(deltas[index * 4 + 1], deltas[index * 4 + 3]);
     const auto inside = [](float position, float end) {
         return std::min(std::max(position, 0.0F), end);
     };
-    return {.x1 = inside(x.begin(), picture.width),
-            .y1 = inside(y.begin(), picture.height),
-            .x2 = inside(x.end(), picture.width),
-            .y2 = inside(y.end(), picture.height)};
+    return {.x1 = inside(x.begin(), image.width),
+            .y1 = inside(y.begin(), image.height),
+            .x2 = inside(x.end(), image.width),
+            .y2 = inside(y.end(), image.height)};
 }
 
 Status endsBeforeItBegins(const char* what, int64_t index) {
@@ -55,7 +55,7 @@ class Proposals {
           mScores(call.input(0)),
           mDeltas(call.input(1)),
           mAnchors(call.input(2)),
-          mPictures(call.input(3)),
+          mImages(call.input(3)),
           mHeight(call.input(0).shape()[1]),
           mWidth(call.input(0).shape()[2]),
           mAnchorCount(call.input(0).shape()[3]) {}
@@ -72,9 +72,9 @@ class Proposals {
 
     Status addBatch(int64_t batch) {
         const int64_t first = mCount;
-        const Picture picture = pictureAt(mPictures, batch);
-        HALYARD_RETURN_IF_ERROR(moveAnchors(batch, picture));
-        HALYARD_RETURN_IF_ERROR(addCandidates(batch, picture));
+        const Image image = imageAt(mImages, batch);
+        HALYARD_RETURN_IF_ERROR(moveAnchors(batch, image));
+        HALYARD_RETURN_IF_ERROR(addCandidates(batch, image));
         HALYARD_ASSIGN_OR_RETURN(
                 const int64_t chosen,
                 suppressHard(mCall,
@@ -99,9 +99,9 @@ class Proposals {
         return mNode.maxBeforeNms > 0 && mNode.maxBeforeNms < boxesPerBatch();
     }
 
-    // Each anchor stands at each pixel of x, which is as many pixels of the picture wide and high
+    // Each anchor stands at each pixel of x, which is as many pixels of the image wide and high
     // as the ratios say.
-    Status moveAnchors(int64_t batch, const Picture& picture) {
+    Status moveAnchors(int64_t batch, const Image& image) {
         const int64_t first = batch * boxesPerBatch();
         return mCall.inSlices(boxesPerBatch(), 16, [&](int64_t begin, int64_t end) -> Status {
             for (int64_t i = begin; i < end; ++i) {
@@ -115,15 +115,15 @@ class Proposals {
                 const float y = static_cast<float>(pixel / mWidth) * mNode.heightRatio;
                 mBoxes[static_cast<size_t>(first + i)] =
                         moved({box.x1 + x, box.y1 + y, box.x2 + x, box.y2 + y}, mDeltas, first + i,
-                              picture);
+                              image);
             }
             return {};
         });
     }
 
     // The batch's boxes of the highest scores, as many as may be suppressed, and of those the large
-    // enough ones whose centre is in the picture.
-    Status addCandidates(int64_t batch, const Picture& picture) {
+    // enough ones whose centre is in the image.
+    Status addCandidates(int64_t batch, const Image& image) {
         const int64_t first = batch * boxesPerBatch();
         const auto add = [&](int64_t i) {
             const auto index = static_cast<int32_t>(first + i);
@@ -131,7 +131,7 @@ class Proposals {
             const float width = box.x2 - box.x1;
             const float height = box.y2 - box.y1;
             if (width > mNode.minSize && height > mNode.minSize &&
-                box.x1 + width / 2 < picture.width && box.y1 + height / 2 < picture.height) {
+                box.x1 + width / 2 < image.width && box.y1 + height / 2 < image.height) {
                 mCandidates[static_cast<size_t>(mCount++)] = {.box = index,
                                                               .score = mScores[index]};
             }
@@ -151,7 +151,7 @@ class Proposals {
     RealReader mScores;
     RealReader mDeltas;
     RealReader mAnchors;
-    RealReader mPictures;
+    RealReader mImages;
     int64_t mHeight;
     int64_t mWidth;
     int64_t mAnchorCount;
@@ -167,25 +167,25 @@ Status run(const BoxTransform& /*node*/, KernelCall& call) {
     const RealReader boxes(call.input(0));
     const RealReader deltas(call.input(1));
     const auto* batches = call.input(2).as<int32_t>();
-    const RealReader pictures(call.input(3));
+    const RealReader images(call.input(3));
     const RealWriter output(call.output(0));
-    const int32_t pictureCount = call.input(3).shape()[0];
+    const int32_t imageCount = call.input(3).shape()[0];
     const int64_t classes = call.input(1).shape()[1] / 4;
     for (int64_t roi = 0; roi < call.input(0).shape()[0]; ++roi) {
         const int32_t batch = batches[roi];
-        if (batch < 0 || batch >= pictureCount) {
+        if (batch < 0 || batch >= imageCount) {
             return invalidArgument("region " + std::to_string(roi) + " lies in batch " +
-                                   std::to_string(batch) + " of " + std::to_string(pictureCount));
+                                   std::to_string(batch) + " of " + std::to_string(imageCount));
         }
         const Box box = boxAt(boxes, roi);
         if (!box.isOrdered()) {
             return endsBeforeItBegins("region", roi);
         }
-        const Picture picture = pictureAt(pictures, batch);
+        const Image image = imageAt(images, batch);
         HALYARD_RETURN_IF_ERROR(call.checkpoint(1));
         HALYARD_RETURN_IF_ERROR(call.forEach(classes, 16, [&](int64_t i) {
             const int64_t index = roi * classes + i;
-            setBox(output, index, moved(box, deltas, index, picture));
+            setBox(output, index, moved(box, deltas, index, image));
         }));
     }
     return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regions of a picture brought to one size.
+// Regions of a feature map brought to one size.
 
 #include <algorithm>
 #include <array>
@@ -39,12 +39,12 @@ class Samples {
                (static_cast<float>(sample) + 0.5F) * mStep;
     }
 
-    // Whether a sample is on the picture or close enough to it to count.
+    // Whether a sample is on the feature map or close enough to it to count.
     bool counts(float position) const {
         return position >= -1.0F && position <= static_cast<float>(mExtent) && mExtent > 0;
     }
 
-    // The samples of a bin that may count: a region may be far larger than the picture.
+    // The samples of a bin that may count: a region may be far larger than the feature map.
     struct Range {
         int64_t first = 0;
         int64_t end = 0;
@@ -125,7 +125,7 @@ class Bins {
           mBin((std::round(end) - mBegin + 1) / static_cast<float>(bins)),
           mExtent(extent) {}
 
-    // Neighbouring bins may share a pixel. A bin beyond the picture is empty.
+    // Neighbouring bins may share a pixel. A bin beyond the feature map is empty.
     int64_t first(int64_t bin) const {
         return inside(std::floor(mBin * static_cast<float>(bin) + mBegin));
     }
@@ -158,7 +158,7 @@ Status checkInside(const Region& region, int64_t index, const Shape& x) {
                         region.y2 <= static_cast<float>(x[1]);
     return inside ? Status()
                   : invalidArgument("region " + std::to_string(index) +
-                                    " reaches beyond the picture");
+                                    " reaches beyond the feature map");
 }
 
 }  // namespace
@@ -233,7 +233,7 @@ Status run(const RoiPool& node, KernelCall& call) {
     const auto poolRegion = [&]<typename T>(int64_t roi, const Region& region) -> Status {
         const Bins rows(region.y1, region.y2, node.height, x[1]);
         const Bins columns(region.x1, region.x2, node.width, x[2]);
-        const T* picture =
+        const T* image =
                 call.input(0).as<T>() + static_cast<int64_t>(region.batch) * x[1] * x[2] * depth;
         T* to = call.output(0).as<T>() + roi * bins * depth;
         const T zero = zeroOf<T>(*call.input(0).type);
@@ -248,7 +248,7 @@ Status run(const RoiPool& node, KernelCall& call) {
             HALYARD_RETURN_IF_ERROR(call.checkpoint(1));
             HALYARD_RETURN_IF_ERROR(call.forEach(width * height, 1, [&](int64_t i) {
                 const T* pixel =
-                        picture + ((firstRow + i / width) * x[2] + firstColumn + i % width) * depth;
+                        image + ((firstRow + i / width) * x[2] + firstColumn + i % width) * depth;
                 return call.forEach(depth, 1, [&](int64_t channel) {
                     if (i == 0 || isLarger(ordered(pixel[channel]), ordered(to[channel]))) {
                         to[channel] = pixel[channel];

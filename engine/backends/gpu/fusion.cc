@@ -76,14 +76,14 @@ bool isPoolingOf(const Graph& graph, const FusionNeeds& needs, const Node& first
     const TensorType& x = graph.tensor(first.inputs[0]).type;
     const Shape& filter = graph.tensor(first.inputs[1]).type.shape;
     const TensorType& made = graph.tensor(first.outputs[0]).type;
-    const TensorType& pictures = graph.tensor(result).type;
+    const TensorType& featureMaps = graph.tensor(result).type;
     for (const Shape* const shape : {&x.shape, &filter, &made.shape}) {
         if (!shape->isFullyKnown() || countOf(*shape) == 0) {
             return false;
         }
     }
     // An epilogue may have given the feature maps another shape, and nodes another type.
-    if (pictures.shape != made.shape || x.type != made.type ||
+    if (featureMaps.shape != made.shape || x.type != made.type ||
         made.type != graph.tensor(node.outputs[0]).type.type) {
         return false;
     }

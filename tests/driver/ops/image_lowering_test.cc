@@ -57,7 +57,7 @@ TEST(LoweredNormalisation, TakesLogarithms) {
     expectInvalid(model(0.0F), "operation 0 (LOG_SOFTMAX): beta is not positive");
 }
 
-// ---- Pictures -----------------------------------------------------------------------------------
+// ---- Images -------------------------------------------------------------------------------------
 
 TEST(LoweredNormalisation, OfInstancesKnowsChannelsFirst) {
     const OperandSpec half = {.type = TENSOR_FLOAT16, .dimensions = {}};

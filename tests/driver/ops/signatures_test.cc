@@ -166,7 +166,7 @@ bool hasOutput(const Form& form, std::string_view name) {
 }
 
 // A scalar's value that every operation takes: with INT32 there is no activation, a window has no
-// padding as wide as itself, and pictures can't have both their corners and their centres aligned.
+// padding as wide as itself, and images can't have both their corners and their centres aligned.
 // The flag that merges outputs goes with the outputs that the form has.
 void addConstant(SingleOperation& operation, const Form& form, size_t input, OperandType type) {
     const std::string_view name = form.inputs[input].name;

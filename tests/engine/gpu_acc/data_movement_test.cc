@@ -163,7 +163,7 @@ TEST(GpuAccDataMovement, ResizesAsTheReference) {
 }
 
 // Where each row comes from is memory that no budget counts.
-TEST(GpuAccDataMovement, ResizesToNoMoreRowsThanAPictureHas) {
+TEST(GpuAccDataMovement, ResizesToNoMoreRowsThanAFeatureMapHas) {
     HALYARD_NEEDS_DEVICE();
     constexpr int32_t kMost = 1 << 20;
     const Values x = ref_test::floats({1, 1, 1, 1}, {1});

@@ -30,9 +30,9 @@ const MatrixFeatures kMatrixFeatures = {
         .dot4 = true, .asyncCopy = true, .float16Mma = true, .tf32Mma = true, .int8Mma = true};
 
 // A convolution and what is added to it; constants have no elements but for lists.
-class Pictures {
+class FeatureMaps {
   public:
-    Pictures(DataType type, Shape x, Shape weights, const Conv2d& node = {}) : mType(type) {
+    FeatureMaps(DataType type, Shape x, Shape weights, const Conv2d& node = {}) : mType(type) {
         result = add(node, {tensor(x), tensor(weights), tensor({weights[0]})},
                      {x[0], x[1], x[2], weights[0]});
     }
@@ -78,19 +78,19 @@ class Pictures {
     const DataType mType;
 };
 
-size_t withPooling(Pictures pictures, const Pool2d& pool, Shape output) {
-    pictures.add(pool, {pictures.result}, output);
-    return pictures.together();
+size_t withPooling(FeatureMaps featureMaps, const Pool2d& pool, Shape output) {
+    featureMaps.add(pool, {featureMaps.result}, output);
+    return featureMaps.together();
 }
 
-size_t withMean(Pictures pictures, const std::vector<int32_t>& axes, Shape output) {
-    pictures.add(Reduce(), {pictures.result, pictures.list(axes)}, output);
-    return pictures.together();
+size_t withMean(FeatureMaps featureMaps, const std::vector<int32_t>& axes, Shape output) {
+    featureMaps.add(Reduce(), {featureMaps.result, featureMaps.list(axes)}, output);
+    return featureMaps.together();
 }
 
 constexpr Pool2d kWhole = {.filterH = 7, .filterW = 7};
 
-Pictures last(DataType type = DataType::FLOAT16) {
+FeatureMaps last(DataType type = DataType::FLOAT16) {
     return {type, {1, 7, 7, 320}, {1280, 1, 1, 320}};
 }
 
@@ -100,7 +100,7 @@ TEST(GpuAccFusionFinding, TakesTheMeansThatNetworksEndWith) {
         SCOPED_TRACE(toString(type));
         EXPECT_EQ(withPooling(last(type), kWhole, {1, 1, 1, 1280}), 2u);
         EXPECT_EQ(withMean(last(type), {2, 1}, {1, 1280}), 2u);
-        Pictures residual(type, {1, 7, 7, 512}, {2048, 1, 1, 512});
+        FeatureMaps residual(type, {1, 7, 7, 512}, {2048, 1, 1, 512});
         const Shape shape = {1, 7, 7, 2048};
         TensorId x = residual.add(Binary(), {residual.tensor(shape), residual.result}, shape);
         x = residual.add(Activate(), {x}, shape);
@@ -110,7 +110,7 @@ TEST(GpuAccFusionFinding, TakesTheMeansThatNetworksEndWith) {
     }
 }
 
-TEST(GpuAccFusionFinding, LeavesMeansThatAreNotOfPictures) {
+TEST(GpuAccFusionFinding, LeavesMeansThatAreNotOfFeatureMaps) {
     EXPECT_EQ(withPooling(last(), {.filterH = 7, .filterW = 6}, {1, 1, 2, 1280}), 1u);
     EXPECT_EQ(withPooling(last(),
                           {.window = {.padding = PaddingScheme::SAME}, .filterH = 7, .filterW = 7},
@@ -122,17 +122,17 @@ TEST(GpuAccFusionFinding, LeavesMeansThatAreNotOfPictures) {
                            .filterW = 7},
                           {1, 1, 1, 1280}),
               1u)
-            << "a row of the window is padding, and one of the picture is left out";
+            << "a row of the window is padding, and one of the feature map is left out";
     EXPECT_EQ(withPooling(last(), {.function = Pool2d::Function::MAX, .filterH = 7, .filterW = 7},
                           {1, 1, 1, 1280}),
               1u);
     EXPECT_EQ(withMean(last(), {1}, {1, 7, 1280}), 1u);
     EXPECT_EQ(withMean(last(), {1, 2, 3}, {1}), 1u);
-    Pictures summed = last();
+    FeatureMaps summed = last();
     summed.add(Reduce{.function = Reduce::Function::SUM}, {summed.result, summed.list({1, 2})},
                {1, 1280});
     EXPECT_EQ(summed.together(), 1u);
-    Pictures shaped = last();
+    FeatureMaps shaped = last();
     const TensorId other =
             shaped.add(Reshape(), {shaped.result, shaped.list({7, 7, 1, 1280})}, {7, 7, 1, 1280});
     shaped.add(Reduce(), {other, shaped.list({1, 2})}, {7, 1280});
@@ -142,11 +142,11 @@ TEST(GpuAccFusionFinding, LeavesMeansThatAreNotOfPictures) {
 // Tiles of pixels are of the convolution's own rows.
 TEST(GpuAccFusionFinding, LeavesWindowsOverPixelsInOtherRows) {
     const DepthwiseConv2d window = {.window = {.padding = PaddingScheme::SAME}};
-    Pictures straight(DataType::FLOAT32, {1, 14, 14, 16}, {48, 1, 1, 16});
+    FeatureMaps straight(DataType::FLOAT32, {1, 14, 14, 16}, {48, 1, 1, 16});
     straight.add(window, {straight.result, straight.tensor({1, 3, 3, 48}), straight.tensor({48})},
                  {1, 14, 14, 48});
     EXPECT_EQ(straight.together(), 2u);
-    Pictures shaped(DataType::FLOAT32, {1, 14, 14, 16}, {48, 1, 1, 16});
+    FeatureMaps shaped(DataType::FLOAT32, {1, 14, 14, 16}, {48, 1, 1, 16});
     const TensorId other =
             shaped.add(Reshape(), {shaped.result, shaped.list({1, 7, 28, 48})}, {1, 7, 28, 48});
     shaped.add(window, {other, shaped.tensor({1, 3, 3, 48}), shaped.tensor({48})}, {1, 7, 28, 48});
@@ -154,12 +154,12 @@ TEST(GpuAccFusionFinding, LeavesWindowsOverPixelsInOtherRows) {
 }
 
 TEST(GpuAccFusionFinding, LeavesMeansOfWhatOthersRead) {
-    Pictures read = last();
+    FeatureMaps read = last();
     read.add(kWhole, {read.result}, {1, 1, 1, 1280});
     read.add(Pool2d{.function = Pool2d::Function::MAX, .filterH = 7, .filterW = 7}, {read.result},
              {1, 1, 1, 1280});
     EXPECT_EQ(read.together(), 1u);
-    Pictures output = last();
+    FeatureMaps output = last();
     output.add(kWhole, {output.result}, {1, 1, 1, 1280});
     output.outputs = {output.result};
     EXPECT_EQ(output.together(), 1u);
@@ -169,7 +169,7 @@ TEST(GpuAccFusionFinding, LeavesMeansWhereTilesWouldBeLate) {
     EXPECT_EQ(withPooling({DataType::FLOAT16, {1, 14, 14, 320}, {1280, 1, 1, 320}},
                           {.filterH = 14, .filterW = 14}, {1, 1, 1, 1280}),
               1u)
-            << "no tile holds the picture";
+            << "no tile holds the feature map";
     // Half of each tile would be rows of nothing.
     const auto ofMany = [](int32_t height, int32_t width) {
         return withPooling({DataType::FLOAT16,
@@ -186,12 +186,12 @@ TEST(GpuAccFusionFinding, LeavesMeansWhereTilesWouldBeLate) {
             << "so few rows go otherwise";
     DeviceFacts processor = largeDevice();
     processor.prefersTiles = false;
-    Pictures pictures = last();
-    pictures.add(kWhole, {pictures.result}, {1, 1, 1, 1280});
-    EXPECT_EQ(pictures.together(processor), 1u);
+    FeatureMaps featureMaps = last();
+    featureMaps.add(kWhole, {featureMaps.result}, {1, 1, 1, 1280});
+    EXPECT_EQ(featureMaps.together(processor), 1u);
     DeviceFacts cramped = largeDevice();
     cramped.localBytes = 8 << 10;
-    EXPECT_EQ(pictures.together(cramped), 1u);
+    EXPECT_EQ(featureMaps.together(cramped), 1u);
 }
 
 }  // namespace

@@ -237,9 +237,9 @@ TEST(GpuAccFusion, TellsWhichFormsOfAGemmLost) {
     EXPECT_EQ(lostOf(true), "");
 }
 
-// As networks for pictures end, with tiles of several heights. Bytes round as a pooling or a mean
+// As networks for images end, with tiles of several heights. Bytes round as a pooling or a mean
 // has them.
-TEST(GpuAccFusion, TakesMeansOfPicturesIntoConvolutions) {
+TEST(GpuAccFusion, TakesMeansOfFeatureMapsIntoConvolutions) {
     HALYARD_NEEDS_DEVICE();
     const auto product = [](Builder& builder, const Conv2d& conv, Shape x, Shape weights) {
         return builder.layer(conv, builder.input(x), weights, {x[0], x[1], x[2], weights[0]});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regions of pictures and boxes, which the graph has or only the run.
+// Regions of feature maps and boxes, which the graph has or only the run.
 
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ TEST(GpuAccRegions, AlignsAsTheReference) {
                                    .samplesH = random.integer(0, 3),
                                    .samplesW = random.integer(0, 3)};
             const TensorType x = randomType(random, type, {2, 9, 11, 5});
-            // Also beyond the picture, on either side where numbers can be negative.
+            // Also beyond the feature map, on either side where numbers can be negative.
             const float least = isFloat(type) ? -15.0F : 0.0F;
             ASSERT_TRUE(agreesWithControlInputs(
                     node,
@@ -85,7 +85,7 @@ TEST(GpuAccRegions, AlignsAsTheReference) {
     }
 }
 
-TEST(GpuAccRegions, EndsWithRegionsFarLargerThanThePicture) {
+TEST(GpuAccRegions, EndsWithRegionsFarLargerThanTheFeatureMap) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -154,15 +154,15 @@ TEST(GpuAccRegions, MovesBoxesAsTheReference) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const DataType type : kReals) {
-        // Corners are differences of numbers as large as the picture.
+        // Corners are differences of numbers as large as the feature map.
         const std::optional<double> tolerance =
                 type == DataType::FLOAT32 ? std::optional(1e-4) : std::nullopt;
         const TensorType deltas = randomType(random, type, {20, 12}, 0.01F);
-        const Values pictures = stored(coordinatesFor(type, {3, 2}), {64, 80, 50, 40, 30, 60});
+        const Values images = stored(coordinatesFor(type, {3, 2}), {64, 80, 50, 40, 30, 60});
         ASSERT_TRUE(agreesWithControlInputs(
                 BoxTransform(),
                 {randomBoxes(random, type, 20, 0.0F, 70.0F), randomValues(random, deltas),
-                 randomBatches(random, 20, 3), pictures},
+                 randomBatches(random, 20, 3), images},
                 {coordinatesFor(type, {})}, tolerance))
                 << deltas.toString();
     }

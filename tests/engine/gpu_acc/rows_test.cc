@@ -134,7 +134,7 @@ TEST(GpuAccRows, NormalisesAsTheReference) {
     }
 }
 
-TEST(GpuAccRows, NormalisesPicturesAsTheReference) {
+TEST(GpuAccRows, NormalisesFeatureMapsAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());

@@ -60,7 +60,7 @@ TEST(NormalizationShapes, RejectAttributesOutOfRange) {
                         "radius"));
 }
 
-TEST(InstanceNormalizeShapes, AreThoseOfPictures) {
+TEST(InstanceNormalizeShapes, AreThoseOfFeatureMaps) {
     EXPECT_TRUE(
             gives(infer(InstanceNormalize(), {.inputs = {floats({0, 2, 3, 4})}}), {0, 2, 3, 4}));
     EXPECT_TRUE(rejects(infer(InstanceNormalize(), {.inputs = {floats({2, 3, 4})}}), "rank 4"));

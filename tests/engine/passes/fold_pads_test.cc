@@ -76,7 +76,7 @@ TEST(FoldPads, KeepsWhatIsNotZeroOrNotSpatial) {
               2U);
 }
 
-// A zero of a tensor makes a NaN of them, and a window leaves out what lies beside the picture.
+// A zero of a tensor makes a NaN of them, and a window leaves out what lies beside the feature map.
 TEST(FoldPads, StaysWhereWeightsAreNotFinite) {
     for (const float special :
          {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {

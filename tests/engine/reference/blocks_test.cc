@@ -38,9 +38,9 @@ TEST(BatchToSpaceRef, TellsTheBlocksHeightFromItsWidth) {
     const Result<Values> result = evaluate(BatchToSpace(), {x, ints({2}, {2, 3})}, kFloat);
     EXPECT_TRUE(holds(result, {1, 2, 3, 4, 5, 6}));
     EXPECT_EQ(result->type.shape, (Shape{1, 2, 3, 1}));
-    const Values picture = floats({1, 2, 3, 1}, {1, 2, 3, 4, 5, 6});
+    const Values featureMap = floats({1, 2, 3, 1}, {1, 2, 3, 4, 5, 6});
     EXPECT_TRUE(holds(evaluate(SpaceToBatch(),
-                               {picture, ints({2}, {2, 3}), ints({2, 2}, {0, 0, 0, 0})}, kFloat),
+                               {featureMap, ints({2}, {2, 3}), ints({2, 2}, {0, 0, 0, 0})}, kFloat),
                       {1, 2, 3, 4, 5, 6}));
 }
 

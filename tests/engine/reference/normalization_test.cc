@@ -77,20 +77,20 @@ TEST(LocalResponseNormalizeRef, GoesAlongItsAxis) {
 
 // ---- InstanceNormalize: numpy, in double precision ----------------------------------------------
 
-TEST(InstanceNormalizeRef, TakesEveryChannelOfEveryPictureAlone) {
-    const std::vector<float> pictures = {0, 1, 2, -3, 4, 5, -6, 7, 1, 1, 1, 1, 1, 1, 1, 1};
+TEST(InstanceNormalizeRef, TakesEveryChannelOfEveryFeatureMapAlone) {
+    const std::vector<float> featureMaps = {0, 1, 2, -3, 4, 5, -6, 7, 1, 1, 1, 1, 1, 1, 1, 1};
     const std::vector<double> expected = {0.5,        -0.281106988, 1.56900679,  -2.36405896,
                                           2.63801358, 1.80184498,   -2.70702037, 2.84332096,
                                           0.5,        0.5,          0.5,         0.5,
                                           0.5,        0.5,          0.5,         0.5};
     const InstanceNormalize node = {.gamma = 2.0F, .beta = 0.5F, .epsilon = 1e-3F};
-    EXPECT_TRUE(holds(evaluate(node, {floats({2, 2, 2, 2}, pictures)}, kFloat), expected, 2e-6));
-    EXPECT_TRUE(
-            holds(evaluate(node, {halves({2, 2, 2, 2}, pictures)}, typeOf(DataType::FLOAT16, {})),
-                  expected, 2e-3));
+    EXPECT_TRUE(holds(evaluate(node, {floats({2, 2, 2, 2}, featureMaps)}, kFloat), expected, 2e-6));
+    EXPECT_TRUE(holds(
+            evaluate(node, {halves({2, 2, 2, 2}, featureMaps)}, typeOf(DataType::FLOAT16, {})),
+            expected, 2e-3));
 }
 
-TEST(InstanceNormalizeRef, AcceptsNoPictures) {
+TEST(InstanceNormalizeRef, AcceptsNoFeatureMaps) {
     EXPECT_TRUE(holds(evaluate(InstanceNormalize(), {floats({0, 2, 2, 1}, {})}, kFloat), {}));
 }
 

@@ -146,7 +146,7 @@ TEST(Pool2dRef, AcceptsEmptyTensors) {
     }
 }
 
-// The root of (9 + 16) / 2, and of 16 where the window leaves the picture.
+// The root of (9 + 16) / 2, and of 16 where the window leaves the feature map.
 TEST(PoolRef, TakesTheRootOfTheMeanOfSquares) {
     const Pool2d node = {.function = Pool2d::Function::L2,
                          .window = {.padding = PaddingScheme::EXPLICIT, .right = 1},

@@ -63,7 +63,7 @@ TEST(BoxTransformRef, AcceptsNoRegions) {
 
 // ---- GenerateProposals --------------------------------------------------------------------------
 
-// One anchor of 8 x 8 at each of 1 x 4 pixels, 4 pixels of the picture apart, which nothing moves:
+// One anchor of 8 x 8 at each of 1 x 4 pixels, 4 pixels of the image apart, which nothing moves:
 // neighbours overlap by a third, the last one hangs over the edge by half.
 Proposals propose(GenerateProposals node, const std::vector<float>& scores,
                   std::vector<float> deltas = {}) {

@@ -58,7 +58,7 @@ TEST(ResizeRef, GoesByTheScaleWhereThereIsOne) {
     EXPECT_TRUE(holds(result, {1, 1.75, 2.5, 3, 5, 4.25, 4.5, 5, 7, 5.5, 5.5, 6}, 1e-6));
 }
 
-// A pixel is not extrapolated beyond the picture's edge, which would overflow here.
+// A pixel is not extrapolated beyond the feature map's edge, which would overflow here.
 TEST(ResizeRef, KeepsThePixelsAtTheEdge) {
     constexpr float kLargest = std::numeric_limits<float>::max();
     const Result<Values> result =
@@ -79,7 +79,7 @@ TEST(ResizeRef, RoundsQuantisedPixelsOnce) {
                       {-10, -9, -7, -6, -5, -5, -5, -5}));
 }
 
-TEST(ResizeRef, TakesEveryPictureAndChannelAlone) {
+TEST(ResizeRef, TakesEveryFeatureMapAndChannelAlone) {
     const Values x = halves({2, 1, 1, 2}, {1, 2, 3, 4});
     for (const auto function : {Resize::Function::BILINEAR, Resize::Function::NEAREST}) {
         EXPECT_TRUE(holds(evaluate(Resize{.function = function, .height = 1, .width = 2}, {x},
@@ -88,7 +88,7 @@ TEST(ResizeRef, TakesEveryPictureAndChannelAlone) {
     }
 }
 
-TEST(ResizeRef, AcceptsNoPictures) {
+TEST(ResizeRef, AcceptsNoFeatureMaps) {
     EXPECT_TRUE(holds(evaluate(Resize{.height = 3, .width = 4}, {floats({0, 2, 3, 1}, {})}, kFloat),
                       {}));
 }

@@ -11,15 +11,15 @@
 namespace halyard::engine::ref_test {
 namespace {
 
-// A picture of 4 x 4 pixels that hold their numbers.
-Values picture() {
+// A feature map of 4 x 4 pixels that hold their numbers.
+Values featureMap() {
     std::vector<float> pixels(16);
     std::iota(pixels.begin(), pixels.end(), 0.0F);
     return floats({1, 4, 4, 1}, pixels);
 }
 
 Result<Values> align(const RoiAlign& node, const std::vector<float>& box, int32_t batch = 0) {
-    return evaluate(node, {picture(), floats({1, 4}, box), ints({1}, {batch})}, kFloat);
+    return evaluate(node, {featureMap(), floats({1, 4}, box), ints({1}, {batch})}, kFloat);
 }
 
 // Expected numbers from a straightforward numpy version.
@@ -38,14 +38,14 @@ TEST(RoiAlignRef, AveragesSamples) {
     EXPECT_TRUE(holds(align({}, {0, 0, 3, 4}), {9}, 1e-5));
 }
 
-TEST(RoiAlignRef, HasNothingBeyondThePicture) {
+TEST(RoiAlignRef, HasNothingBeyondTheFeatureMap) {
     EXPECT_TRUE(holds(align({.height = 2, .width = 2}, {-8, 0, 4, 4}),
                       {0, 4.583333333, 0, 10.416666667}, 1e-5));
     EXPECT_TRUE(holds(align({}, {100, 100, 120, 120}), {0}));
 }
 
 // So many samples that taking those outside would not end.
-TEST(RoiAlignRef, EndsWithRegionsFarLargerThanThePicture) {
+TEST(RoiAlignRef, EndsWithRegionsFarLargerThanTheFeatureMap) {
     EXPECT_TRUE(holds(align({}, {-1e9F, -1e9F, 1e9F, 1e9F}), {0}, 1e-6));
     EXPECT_TRUE(holds(align({}, {-1e37F, -1e37F, 1e37F, 1e37F}), {0}, 1e-6));
 }
@@ -58,7 +58,7 @@ TEST(RoiAlignRef, TakesEveryRegionFromItsBatch) {
             {3, 4, 1, 2, 3, 4}));
 }
 
-TEST(RoiAlignRef, TakesQuantisedPictures) {
+TEST(RoiAlignRef, TakesQuantisedFeatureMaps) {
     const Values x = quantized(typeOf(DataType::QUANT8_ASYMM, {1, 1, 2, 1}, 0.5F, 10), {20, 40});
     const Values boxes = quantized(typeOf(DataType::QUANT16_ASYMM, {1, 4}, 0.125F), {0, 0, 8, 8});
     // The sample at 0.5 is half of 5 and half of 15.
@@ -77,12 +77,12 @@ TEST(RoiAlignRef, NamesTheRegionThatIsMalformed) {
 }
 
 TEST(RoiAlignRef, AcceptsNoRegions) {
-    EXPECT_TRUE(holds(evaluate(RoiAlign(), {picture(), floats({0, 4}, {}), ints({0}, {})}, kFloat),
-                      {}));
+    EXPECT_TRUE(holds(
+            evaluate(RoiAlign(), {featureMap(), floats({0, 4}, {}), ints({0}, {})}, kFloat), {}));
 }
 
 Result<Values> pool(const RoiPool& node, const std::vector<float>& box, int32_t batch = 0) {
-    return evaluate(node, {picture(), floats({1, 4}, box), ints({1}, {batch})}, kFloat);
+    return evaluate(node, {featureMap(), floats({1, 4}, box), ints({1}, {batch})}, kFloat);
 }
 
 // By hand: a region of pixels 1 to 3, in bins that share the middle one.
@@ -95,13 +95,13 @@ TEST(RoiPoolRef, TakesTheMaximumOfEachBin) {
     EXPECT_TRUE(holds(pool({}, {0.4F, 0.5F, 1.5F, 1.4F}), {6}));
 }
 
-TEST(RoiPoolRef, HasNothingBeyondThePicture) {
+TEST(RoiPoolRef, HasNothingBeyondTheFeatureMap) {
     EXPECT_TRUE(holds(pool({.height = 1, .width = 2}, {3, 0, 4, 0}), {3, 0}));
-    EXPECT_TRUE(refused(pool({}, {0, 0, 4.1F, 1}), "region 0 reaches beyond the picture"));
-    EXPECT_TRUE(refused(pool({}, {0, -0.1F, 1, 1}), "region 0 reaches beyond the picture"));
+    EXPECT_TRUE(refused(pool({}, {0, 0, 4.1F, 1}), "region 0 reaches beyond the feature map"));
+    EXPECT_TRUE(refused(pool({}, {0, -0.1F, 1, 1}), "region 0 reaches beyond the feature map"));
 }
 
-TEST(RoiPoolRef, TakesQuantisedPicturesAsTheyAre) {
+TEST(RoiPoolRef, TakesQuantisedFeatureMapsAsTheyAre) {
     const TensorType type = typeOf(DataType::QUANT8_ASYMM_SIGNED, {2, 1, 2, 1}, 0.5F, -3);
     const Values boxes =
             quantized(typeOf(DataType::QUANT16_ASYMM, {2, 4}, 0.125F), {0, 0, 8, 0, 16, 0, 16, 0});

@@ -73,13 +73,13 @@ constexpr KernelFamily kTransform = {.kernel = "transform_boxes",
 typedef struct {
     int count;
     int classes;
-    int pictures;
+    int images;
     float box_scale;
     int box_zero;
     float delta_scale;
     int delta_zero;
-    float picture_scale;
-    int picture_zero;
+    float image_scale;
+    int image_zero;
     float output_scale;
     int output_zero;
 } Numbers;
@@ -90,7 +90,7 @@ float inside(const float position, const float end) {
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void transform_boxes(
-        IN(boxes), IN(deltas), IN(batches), IN(pictures), IN(growths), OUT(pr),
+        IN(boxes), IN(deltas), IN(batches), IN(images), IN(growths), OUT(pr),
         const Numbers n) {
     const int at = (int)get_global_id(0);
     if (at >= n.count) {
@@ -99,14 +99,14 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void transform_boxes(
     BIND_IN(B, boxes);
     BIND_IN(D, deltas);
     BIND_IN(I32, batches);
-    BIND_IN(B, pictures);
+    BIND_IN(B, images);
     BIND_IN(F32, growths);
     BIND_OUT(B, pr);
     const int region = at / n.classes;
-    const int batch = clamp(batches[region], 0, n.pictures - 1);
+    const int batch = clamp(batches[region], 0, n.images - 1);
 #define CORNER(k) REAL(B, LOAD(B, boxes, region * 4 + k), n.box_scale, n.box_zero)
 #define DELTA(k) REAL(D, LOAD(D, deltas, at * 4 + k), n.delta_scale, n.delta_zero)
-#define PICTURE(k) REAL(B, LOAD(B, pictures, batch * 2 + k), n.picture_scale, n.picture_zero)
+#define IMAGE(k) REAL(B, LOAD(B, images, batch * 2 + k), n.image_scale, n.image_zero)
 #ifdef QUANTIZED
 #define GROWTH(k) growths[LOAD(D, deltas, at * 4 + k) & 255]
 #else
@@ -123,8 +123,8 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void transform_boxes(
         STORE(B, pr, at * 4 + axis, FROM_REAL(B, low, n.output_scale, n.output_zero)); \
         STORE(B, pr, at * 4 + axis + 2, FROM_REAL(B, high, n.output_scale, n.output_zero)); \
     }
-    MOVE(0, PICTURE(1))
-    MOVE(1, PICTURE(0))
+    MOVE(0, IMAGE(1))
+    MOVE(1, IMAGE(0))
 }
 )",
                                      .local = {64, 1, 1}};
@@ -229,13 +229,13 @@ __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void find_keypoints(
 struct TransformNumbers {
     int32_t count = 0;
     int32_t classes = 0;
-    int32_t pictures = 0;
+    int32_t images = 0;
     float boxScale = 1.0F;
     int32_t boxZero = 0;
     float deltaScale = 1.0F;
     int32_t deltaZero = 0;
-    float pictureScale = 1.0F;
-    int32_t pictureZero = 0;
+    float imageScale = 1.0F;
+    int32_t imageZero = 0;
     float outputScale = 1.0F;
     int32_t outputZero = 0;
 };
@@ -304,13 +304,13 @@ Status supports(const BoxTransform& /*node*/, const Graph& graph, const Node& wh
 Status plan(const BoxTransform& /*node*/, StepPlan& step) {
     const TensorType& boxes = step.input(0);
     const TensorType& deltas = step.input(1);
-    const TensorType& pictures = step.input(3);
+    const TensorType& images = step.input(3);
     const TensorType& output = step.output();
-    HALYARD_RETURN_IF_ERROR(checkBoxes(step, 0, 2, pictures.shape[0]));
+    HALYARD_RETURN_IF_ERROR(checkBoxes(step, 0, 2, images.shape[0]));
     TransformNumbers n = {.count = static_cast<int32_t>(countOf(output.shape) / 4),
                           .classes = output.shape[1] / 4,
-                          .pictures = pictures.shape[0]};
-    if (n.count == 0 || n.pictures == 0) {
+                          .images = images.shape[0]};
+    if (n.count == 0 || n.images == 0) {
         return {};
     }
     std::string defines;
@@ -329,8 +329,8 @@ Status plan(const BoxTransform& /*node*/, StepPlan& step) {
         n.boxZero = boxes.quantization.zeroPoint;
         n.deltaScale = deltas.quantization.scale;
         n.deltaZero = deltas.quantization.zeroPoint;
-        n.pictureScale = pictures.quantization.scale;
-        n.pictureZero = pictures.quantization.zeroPoint;
+        n.imageScale = images.quantization.scale;
+        n.imageZero = images.quantization.zeroPoint;
         n.outputScale = output.quantization.scale;
         n.outputZero = output.quantization.zeroPoint;
     }

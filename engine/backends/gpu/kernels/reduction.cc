@@ -98,13 +98,13 @@ __kernel __attribute__((reqd_work_group_size(CHANNELS, SHARES, 1))) void reduce_
     BIND_OUT(R, pr);
     __local SUM local_memory[SHARES][CHANNELS];
     const int channel = (int)get_global_id(0);
-    const int picture = (int)get_global_id(2);
+    const int image = (int)get_global_id(2);
     const int column = (int)get_local_id(0);
     const int share = (int)get_local_id(1);
     SUM a = NOTHING;
     if (channel < channels) {
         for (int i = share; i < n.mean.count; i += SHARES) {
-            const VALUE(X) x = LOAD(X, px, (picture * n.mean.count + i) * channels + channel);
+            const VALUE(X) x = LOAD(X, px, (image * n.mean.count + i) * channels + channel);
             const SUM b = ELEMENT_OF(x);
             a = COMBINE;
         }
@@ -116,7 +116,7 @@ __kernel __attribute__((reqd_work_group_size(CHANNELS, SHARES, 1))) void reduce_
             const SUM b = local_memory[i][column];
             a = COMBINE;
         }
-        STORE(R, pr, picture * channels + channel, FINISH(a));
+        STORE(R, pr, image * channels + channel, FINISH(a));
     }
 }
 )",

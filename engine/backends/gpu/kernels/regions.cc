@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regions of a picture brought to one size. Regions that there can't be make the run fail; the
+// Regions of a feature map brought to one size. Regions that there can't be make the run fail; the
 // kernel that would compute them leaves them out.
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum Reason : int32_t { kBatch = 1, kMalformed, kBeyond };
 struct Numbers {
     int32_t regions = 0;
     int32_t batches = 0;
-    int32_t height = 0;  // of the picture
+    int32_t height = 0;  // of the feature map
     int32_t width = 0;
     int32_t depth = 0;
     int32_t rows = 0;  // of bins
@@ -134,8 +134,8 @@ __kernel __attribute__((reqd_work_group_size(CHECK_WORK_ITEMS, 1, 1))) void chec
                                         .local = {kCheckWorkItems, 1, 1}};
 
 // A channel of a bin for each work-item, whose samples are added in the reference's order. Of a
-// region that is far larger than the picture most samples are beyond it: those that may not be are
-// found by division, with room at either end for what float32 rounds.
+// region that is far larger than the feature map most samples are beyond it: those that may not be
+// are found by division, with room at either end for what float32 rounds.
 constexpr KernelFamily kAlign = {.kernel = "align_regions",
                                  .shared = {kRegionText},
                                  .text = R"(
@@ -336,7 +336,7 @@ Status failureOf(const Finding& found, int32_t batches) {
         case kMalformed:
             return invalidArgument(region + " ends before it begins, or is infinite");
         default:
-            return invalidArgument(region + " reaches beyond the picture");
+            return invalidArgument(region + " reaches beyond the feature map");
     }
 }
 

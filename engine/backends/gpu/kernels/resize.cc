@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures of another size. Where each row and column comes from is a table of the host's, which
+// Images of another size. Where each row and column comes from is a table of the host's, which
 // has all steps of it in common with the other backends (resized_axis.h).
 
 #include <cstdint>
@@ -48,9 +48,9 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void resize(
     const __global Source* const all_columns = (const __global Source*)PLACE(columns);
     const Source row = all_rows[pixel / output_w % output_h];
     const Source column = all_columns[pixel % output_w];
-    const int picture = pixel / (output_w * output_h) * height;
-    const int top = (picture + row.low) * width;
-    const int bottom = (picture + row.high) * width;
+    const int image = pixel / (output_w * output_h) * height;
+    const int top = (image + row.low) * width;
+    const int bottom = (image + row.high) * width;
     const VALUE(X) top_left = LOAD(X, px, (top + column.low) * depth + channel);
 #ifdef NEAREST
     const VALUE(X) result = top_left;
@@ -77,7 +77,7 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void resize(
                                   .local = {32, 4, 1}};
 static_assert(kShareBits == 11);
 
-// No picture has more rows or columns. Shapes that have are refused before memory is taken for
+// No image has more rows or columns. Shapes that have are refused before memory is taken for
 // where each of them comes from: a client chooses them, and may hold no more than its budget.
 constexpr int32_t kMostSources = 1 << 20;
 
