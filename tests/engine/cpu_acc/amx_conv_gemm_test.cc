@@ -69,7 +69,7 @@ constexpr TypesCase kTypes[] = {
 };
 
 // A convolution of a feature map, with its extents.
-struct Picture {
+struct FeatureMap {
     int32_t batches = 1, height = 1, width = 1, depth = 1;
     int32_t channels = 1;
     int32_t side = 1;  // of the filter
@@ -78,7 +78,7 @@ struct Picture {
     int32_t dilation = 1;
 };
 
-Layer layerOf(RandomValues& random, const TypesCase& types, const Picture& featureMap) {
+Layer layerOf(RandomValues& random, const TypesCase& types, const FeatureMap& featureMap) {
     Types tensors = cpu_test::typesFor(random, types.x, types.weights, featureMap.channels, 0);
     Layer layer;
     layer.descriptor = Conv2d{.window = {.padding = PaddingScheme::SAME,
@@ -151,7 +151,7 @@ std::vector<uint8_t> outputOf(const Graph& graph, const Layer& layer,
 
 class AmxConvGemms : public testing::TestWithParam<TypesCase> {
   protected:
-    void check(const Picture& featureMap) {
+    void check(const FeatureMap& featureMap) {
         expectTilesAgree(layerOf(mRandom, GetParam(), featureMap));
     }
     void checkRandom(Kind kind, int rounds) {
@@ -280,11 +280,11 @@ TEST_P(AmxConvGemms, OfManyWeightsAreTheReferences) {
 }
 
 TEST_P(AmxConvGemms, AreAddedToWhatLiesBesideThem) {
-    for (const Picture& featureMap :
-         {Picture{.height = 7, .width = 9, .depth = 24, .channels = 50},
-          Picture{.height = 7, .width = 9, .depth = 64, .channels = 50},
-          Picture{.height = 6, .width = 15, .depth = 64, .channels = 128},
-          Picture{.height = 7, .width = 11, .depth = 72, .channels = 192}}) {
+    for (const FeatureMap& featureMap :
+         {FeatureMap{.height = 7, .width = 9, .depth = 24, .channels = 50},
+          FeatureMap{.height = 7, .width = 9, .depth = 64, .channels = 50},
+          FeatureMap{.height = 6, .width = 15, .depth = 64, .channels = 128},
+          FeatureMap{.height = 7, .width = 11, .depth = 72, .channels = 192}}) {
         Layer layer = layerOf(mRandom, GetParam(), featureMap);
         TensorType addend = layer.output;
         addend.shape = {1, featureMap.height, featureMap.width, featureMap.channels};
@@ -361,12 +361,13 @@ TEST(AmxConvGemmsOfCpuAcc, AreThoseThatPay) {
         GTEST_SKIP() << "no processor of this architecture has AMX";
     }
     RandomValues random;
-    const auto takesTiles = [&](const Picture& featureMap, bool shapeAtRunTime = false) {
+    const auto takesTiles = [&](const FeatureMap& featureMap, bool shapeAtRunTime = false) {
         Layer layer = layerOf(random, kTypes[3], featureMap);
         layer.shapeAtRunTime = shapeAtRunTime;
         return kernelOf(layer, kSet).find(tiles->tile) != std::string::npos;
     };
-    const Picture featureMap = {.height = 14, .width = 14, .depth = 64, .channels = 64, .side = 3};
+    const FeatureMap featureMap = {
+            .height = 14, .width = 14, .depth = 64, .channels = 64, .side = 3};
     EXPECT_TRUE(takesTiles(featureMap));
     EXPECT_FALSE(takesTiles(featureMap, true)) << "there may be one row";
     EXPECT_TRUE(takesTiles({.height = 4, .width = 4, .depth = 512, .channels = 64}));
@@ -401,13 +402,13 @@ TEST(AmxConvGemmsOfThisProcessor, AreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const TypesCase& types : kTypes) {
-        for (const Picture& featureMap :
-             {Picture{.height = 56, .width = 56, .depth = 64, .channels = 64, .side = 3},
-              Picture{.height = 28, .width = 28, .depth = 128, .channels = 512},
-              Picture{.batches = 2, .height = 14, .width = 14, .depth = 96, .channels = 200},
-              Picture{.height = 7, .width = 7, .depth = 512, .channels = 512, .side = 3},
-              Picture{.height = 28, .width = 28, .depth = 256, .channels = 72, .stride = 2},
-              Picture{.height = 112,
+        for (const FeatureMap& featureMap :
+             {FeatureMap{.height = 56, .width = 56, .depth = 64, .channels = 64, .side = 3},
+              FeatureMap{.height = 28, .width = 28, .depth = 128, .channels = 512},
+              FeatureMap{.batches = 2, .height = 14, .width = 14, .depth = 96, .channels = 200},
+              FeatureMap{.height = 7, .width = 7, .depth = 512, .channels = 512, .side = 3},
+              FeatureMap{.height = 28, .width = 28, .depth = 256, .channels = 72, .stride = 2},
+              FeatureMap{.height = 112,
               .width = 112,
               .depth = 3,
               .channels = 64,

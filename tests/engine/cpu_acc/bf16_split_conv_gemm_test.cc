@@ -153,8 +153,8 @@ Layer denseLayer(RandomValues& random, int32_t rows, int32_t depth, int32_t chan
     return layer;
 }
 
-Layer pictureLayer(RandomValues& random, const Shape& x, int32_t channels, int32_t side,
-                   int32_t stride = 1) {
+Layer featureMapLayer(RandomValues& random, const Shape& x, int32_t channels, int32_t side,
+                      int32_t stride = 1) {
     Layer layer = denseLayer(random, 1, 1, channels);
     layer.descriptor =
             Conv2d{.window = {.padding = PaddingScheme::SAME, .strideH = stride, .strideW = stride},
@@ -202,10 +202,10 @@ TEST_F(Bf16SplitConvGemms, OfAnyExtentsAreCloseToTheReferences) {
 
 // Runs of whole tiles and others, which are put together first.
 TEST_F(Bf16SplitConvGemms, OfWindowsAreCloseToTheReferences) {
-    expectPartsAgree(pictureLayer(mRandom, {2, 7, 9, 32}, 24, 3));
-    expectPartsAgree(pictureLayer(mRandom, {1, 9, 8, 20}, 33, 3, 2));
-    expectPartsAgree(pictureLayer(mRandom, {1, 21, 23, 3}, 32, 7, 2));
-    expectPartsAgree(pictureLayer(mRandom, {1, 14, 14, 40}, 32, 1, 2));
+    expectPartsAgree(featureMapLayer(mRandom, {2, 7, 9, 32}, 24, 3));
+    expectPartsAgree(featureMapLayer(mRandom, {1, 9, 8, 20}, 33, 3, 2));
+    expectPartsAgree(featureMapLayer(mRandom, {1, 21, 23, 3}, 32, 7, 2));
+    expectPartsAgree(featureMapLayer(mRandom, {1, 14, 14, 40}, 32, 1, 2));
 }
 
 // So many that panels go by in chunks, for several blocks of rows at once.
@@ -230,7 +230,7 @@ TEST_F(Bf16SplitConvGemms, ZeroTilesBehindTheirLastProduct) {
 }
 
 TEST_F(Bf16SplitConvGemms, AreAddedToWhatLiesBesideThem) {
-    Layer layer = pictureLayer(mRandom, {1, 7, 9, 24}, 50, 1);
+    Layer layer = featureMapLayer(mRandom, {1, 7, 9, 24}, 50, 1);
     layer.addend = mRandom.values(typeOf(DataType::FLOAT32, {1, 7, 9, 50}));
     expectPartsAgree(layer);
 }
@@ -266,8 +266,8 @@ TEST_F(Bf16SplitConvGemms, OfBfloatWeightsAreCloserToTheReferences) {
     for (const int32_t rows : {1, 17, 33, 70}) {
         expectPartsOfBfloatsAgree(denseLayer(mRandom, rows, 96, 50));
     }
-    expectPartsOfBfloatsAgree(pictureLayer(mRandom, {2, 7, 9, 32}, 24, 3));
-    expectPartsOfBfloatsAgree(pictureLayer(mRandom, {1, 9, 8, 20}, 33, 3, 2));
+    expectPartsOfBfloatsAgree(featureMapLayer(mRandom, {2, 7, 9, 32}, 24, 3));
+    expectPartsOfBfloatsAgree(featureMapLayer(mRandom, {1, 9, 8, 20}, 33, 3, 2));
     expectPartsOfBfloatsAgree(denseLayer(mRandom, 75, 1030, 290));
 }
 
@@ -331,8 +331,8 @@ TEST_F(Bf16SplitConvGemms, OfZerosAreTheBias) {
 }
 
 // Where the feature map's border is padded, zeros meet what is no number.
-TEST_F(Bf16SplitConvGemms, OfUntamePicturesAreThoseOfFloats) {
-    Layer layer = pictureLayer(mRandom, {1, 9, 9, 24}, 20, 3);
+TEST_F(Bf16SplitConvGemms, OfUntameFeatureMapsAreThoseOfFloats) {
+    Layer layer = featureMapLayer(mRandom, {1, 9, 9, 24}, 20, 3);
     std::vector<float> x = elementsOf(layer.x);
     x[0] = kInfinity;
     x[500] = kNan;
@@ -396,11 +396,11 @@ TEST_F(Bf16SplitConvGemmsOfCpuAcc, AreOfBfloatWeights) {
 }
 
 TEST_F(Bf16SplitConvGemmsOfCpuAcc, AreThoseThatPay) {
-    EXPECT_TRUE(isSplit(pictureLayer(mRandom, {1, 56, 56, 64}, 256, 1)));
-    EXPECT_TRUE(isSplit(pictureLayer(mRandom, {1, 56, 56, 64}, 128, 1, 2)));
+    EXPECT_TRUE(isSplit(featureMapLayer(mRandom, {1, 56, 56, 64}, 256, 1)));
+    EXPECT_TRUE(isSplit(featureMapLayer(mRandom, {1, 56, 56, 64}, 128, 1, 2)));
     EXPECT_FALSE(isSplit(denseLayer(mRandom, 1, 512, 1000))) << "a tile would have one row";
     EXPECT_FALSE(isSplit(denseLayer(mRandom, 1024, 16, 16))) << "rows are split for little";
-    Layer layer = pictureLayer(mRandom, {1, 56, 56, 64}, 256, 1);
+    Layer layer = featureMapLayer(mRandom, {1, 56, 56, 64}, 256, 1);
     layer.shapeAtRunTime = true;
     EXPECT_FALSE(isSplit(layer)) << "there may be one row";
 }
@@ -449,9 +449,9 @@ TEST_F(Bf16SplitConvGemmsOfCpuAcc, AreCloseToTheReferencesOnThisProcessor) {
     }
     std::vector<Layer> layers = {denseLayer(mRandom, 128, 256, 1024),
                                  denseLayer(mRandom, 131, 1030, 520),
-                                 pictureLayer(mRandom, {1, 28, 28, 128}, 200, 1),
-                                 pictureLayer(mRandom, {2, 14, 14, 96}, 576, 1),
-                                 pictureLayer(mRandom, {1, 28, 28, 64}, 72, 3, 2)};
+                                 featureMapLayer(mRandom, {1, 28, 28, 128}, 200, 1),
+                                 featureMapLayer(mRandom, {2, 14, 14, 96}, 576, 1),
+                                 featureMapLayer(mRandom, {1, 28, 28, 64}, 72, 3, 2)};
     Layer untame = denseLayer(mRandom, 200, 256, 256);
     std::vector<float> x = elementsOf(untame.x);
     x[3000] = kInfinity;

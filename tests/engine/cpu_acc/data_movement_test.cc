@@ -144,7 +144,7 @@ TEST(MovingAcc, PadsWithConstants) {
     });
 }
 
-TEST(MovingAcc, RegroupsPictures) {
+TEST(MovingAcc, RegroupsFeatureMaps) {
     forEachType([](RandomValues& random, DataType type) {
         const int32_t block = random.integer(1, 3);
         TensorType x = randomType(random, type, randomShape(random, 4, 1, 5));

@@ -127,7 +127,7 @@ TEST(FusedPointwiseDepthwise, IsComputedChannelByChannel) {
     }
 }
 
-TEST(FusedPointwiseDepthwise, LeavesOutWhatLiesBesideThePicture) {
+TEST(FusedPointwiseDepthwise, LeavesOutWhatLiesBesideTheFeatureMap) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const float weight :
@@ -312,7 +312,7 @@ std::string kernelOf(const Model& model, size_t threads) {
     return std::string(program->placement().front().kernel);
 }
 
-TEST(FusedPointwiseDepthwiseBytes, AreOfSmallPicturesOnManyThreads) {
+TEST(FusedPointwiseDepthwiseBytes, AreOfSmallFeatureMapsOnManyThreads) {
     if (cpu::amxInt8Gemm(cpu::InstructionSet::AVX512_AMX) == nullptr) {
         GTEST_SKIP() << "no processor of this architecture has AMX";
     }

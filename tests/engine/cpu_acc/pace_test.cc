@@ -128,7 +128,7 @@ std::vector<LargeNode> cases() {
     const Values noPaddings = ints({2, 2}, {0, 0, 0, 0});
     const Window2d same = {.padding = PaddingScheme::SAME};
     // Multiply-adds.
-    constexpr int64_t kOfPicture = int64_t{64} * 64 * 128 * 9 * 64;
+    constexpr int64_t kOfFeatureMap = int64_t{64} * 64 * 128 * 9 * 64;
     constexpr int64_t kOfPixel = int64_t{128} * kMostTerms;
     constexpr int32_t kDepth = kMostTerms / 9;
     return {
@@ -136,7 +136,7 @@ std::vector<LargeNode> cases() {
              Conv2d{.window = same},
              {f32({1, 64, 64, 128}), f32({64, 3, 3, 128}), f32({64})},
              {},
-             kOfPicture / kProducts,
+             kOfFeatureMap / kProducts,
              bits(1, 3)},
             {"Conv2dOfOnePixel",
              Conv2d(),
@@ -148,7 +148,7 @@ std::vector<LargeNode> cases() {
              Conv2d{.window = same, .groups = 2},
              {q8({1, 64, 64, 128}), q8({128, 3, 3, 64}), i32({128})},
              quant8,
-             kOfPicture / kProducts,
+             kOfFeatureMap / kProducts,
              bits(1, 3)},
             {"FullyConnected",
              FullyConnected(),

@@ -58,9 +58,9 @@ Graph packingGraph() {
     const TensorId x = graph.addTensor(float32({2, 6}));
     const TensorId featureMap = graph.addTensor(float32({1, 5, 5, 6}));
     const TensorType bytes = bytesOf({2, 6}, 0.5F, 3);
-    const TensorType bytePicture = bytesOf({1, 5, 5, 6}, 0.5F, 3);
+    const TensorType byteFeatureMap = bytesOf({1, 5, 5, 6}, 0.5F, 3);
     const TensorId y = graph.addTensor(bytes);
-    const TensorId otherPicture = graph.addTensor(bytePicture);
+    const TensorId otherFeatureMap = graph.addTensor(byteFeatureMap);
     const TensorType bias = {.type = DataType::INT32,
                              .shape = {7},
                              .quantization = {.scale = 0.125F, .channelScales = {}}};
@@ -82,21 +82,21 @@ Graph packingGraph() {
          addCounting<int32_t>(graph, bias)},
         bytes);
     add(graph, DepthwiseConv2d(),
-        {otherPicture, addCounting<uint8_t>(graph, bytesOf({1, 3, 3, 6}, 0.25F, 5)),
+        {otherFeatureMap, addCounting<uint8_t>(graph, bytesOf({1, 3, 3, 6}, 0.25F, 5)),
          addCounting<int32_t>(graph, narrowBias)},
         bytes);
     // Channels that share a vector with those of neighbouring spatial positions, where a set does
     // that.
     const TensorType narrow = bytesOf({1, 5, 5, 24}, 0.5F, 3);
-    const TensorId narrowPicture = graph.addTensor(narrow);
+    const TensorId narrowFeatureMap = graph.addTensor(narrow);
     TensorType weights = bytesOf({1, 3, 3, 24}, 0.25F, 128);
     TensorType sharedBias = bias;
     sharedBias.shape = {24};
     add(graph, DepthwiseConv2d(),
-        {narrowPicture, addCounting<uint8_t>(graph, weights),
+        {narrowFeatureMap, addCounting<uint8_t>(graph, weights),
          addCounting<int32_t>(graph, sharedBias)},
         narrow);
-    graph.setInputs({x, featureMap, y, otherPicture, narrowPicture});
+    graph.setInputs({x, featureMap, y, otherFeatureMap, narrowFeatureMap});
     return graph;
 }
 

@@ -44,7 +44,7 @@ TEST(Pool2dAcc, AgreesWithTheReference) {
     }
 }
 
-TEST(Pool2dAcc, AveragesWholePicturesOfExtremeBytes) {
+TEST(Pool2dAcc, AveragesWholeFeatureMapsOfExtremeBytes) {
     for (const int32_t byte : {0, 255}) {
         const TensorType type = typeOf(DataType::QUANT8_ASYMM, {1, 256, 256, 3}, 0.5F, 7);
         const Values x = ref_test::quantized(type, std::vector<int32_t>(256 * 256 * 3, byte));

@@ -59,7 +59,7 @@ TEST(ReduceAcc, MeansOfMoreThanAPartAreExact) {
 }
 
 // Of more rows than several threads share, and columns that fill no vector.
-TEST(ReduceAcc, AddsPicturesInParts) {
+TEST(ReduceAcc, AddsFeatureMapsInParts) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16, DataType::QUANT8_ASYMM,

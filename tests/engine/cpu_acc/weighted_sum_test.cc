@@ -134,7 +134,7 @@ TEST(WeightedSumsOfFloats, OfShortLinesAreTheReferences) {
 }
 
 // Feature maps of which much is edge; the tallest is cut, and so are 150 channels.
-TEST(WeightedSumsOfFloats, OfSmallPicturesAreTheReferences) {
+TEST(WeightedSumsOfFloats, OfSmallFeatureMapsAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const int32_t side : {3, 5}) {

@@ -251,7 +251,7 @@ TEST(Winograd, IsTheSumOverTheFilterForAnyShape) {
 }
 
 // More tiles than are transformed at a time, and than one thread multiplies at a time.
-TEST(Winograd, GoesThroughPicturesInParts) {
+TEST(Winograd, GoesThroughFeatureMapsInParts) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     const WinogradLayer layer = randomLayer(random, {2, 43, 45, 100}, 35);
