@@ -10,7 +10,7 @@
 #include "engine/numerics/fixed_requantize.h"
 #include "engine/numerics/reals.h"
 #include "engine/reference/kernels.h"
-#include "engine/reference/weighted_sum.h"
+#include "engine/reference/multiply_accumulate.h"
 
 namespace halyard::engine::ref {
 namespace {

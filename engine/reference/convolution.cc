@@ -7,7 +7,7 @@
 #include "engine/graph/shape_inference.h"
 #include "engine/reference/inner_loops.h"
 #include "engine/reference/kernels.h"
-#include "engine/reference/weighted_sum.h"
+#include "engine/reference/multiply_accumulate.h"
 
 namespace halyard::engine::ref {
 namespace {
@@ -96,7 +96,7 @@ Status run(const Conv2d& node, KernelCall& call) {
         };
         return forEachPixel(node.window, resolved, x, filter, output, call, computePixel);
     };
-    return withWeightedSum(call, node.activation, compute);
+    return withMultiplyAccumulate(call, node.activation, compute);
 }
 
 Status run(const DepthwiseConv2d& node, KernelCall& call) {
@@ -127,7 +127,7 @@ Status run(const DepthwiseConv2d& node, KernelCall& call) {
         };
         return forEachPixel(node.window, resolved, x, filter, output, call, computePixel);
     };
-    return withWeightedSum(call, node.activation, compute);
+    return withMultiplyAccumulate(call, node.activation, compute);
 }
 
 // Gathers, for each spatial position of the output, what the input's spatial positions would
@@ -148,7 +148,7 @@ Status run(const TransposeConv2d& node, KernelCall& call) {
     const int64_t channels = output[3];
     const int64_t strideH = node.window.strideH;
     const int64_t strideW = node.window.strideW;
-    return withWeightedSum(call, node.activation, [&](const auto& arithmetic) {
+    return withMultiplyAccumulate(call, node.activation, [&](const auto& arithmetic) {
         return call.forEach(output[0] * height * width, 1, [&](int64_t pixel) -> Status {
             const int64_t batch = pixel / (height * width);
             const int64_t bottom = pixel / width % height + resolved.top;

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "engine/reference/kernels.h"
-#include "engine/reference/weighted_sum.h"
+#include "engine/reference/multiply_accumulate.h"
 
 namespace halyard::engine::ref {
 
@@ -30,7 +30,7 @@ Status run(const FullyConnected& node, KernelCall& call) {
         }
         return {};
     };
-    return withWeightedSum(call, node.activation, compute);
+    return withMultiplyAccumulate(call, node.activation, compute);
 }
 
 }  // namespace halyard::engine::ref

@@ -13,7 +13,7 @@
 
 #include "engine/numerics/fixed_point.h"
 #include "engine/reference/kernels.h"
-#include "engine/reference/weighted_sum.h"
+#include "engine/reference/multiply_accumulate.h"
 
 namespace halyard::engine::ref {
 namespace {

@@ -10,8 +10,8 @@
 #include "engine/graph/recurrence.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/reference/kernels.h"
+#include "engine/reference/multiply_accumulate.h"
 #include "engine/reference/recurrent.h"
-#include "engine/reference/weighted_sum.h"
 
 namespace halyard::engine::ref {
 namespace {

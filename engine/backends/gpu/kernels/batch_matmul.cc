@@ -16,9 +16,9 @@
 #include "engine/backends/gpu/kernels/batch_gemm.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/multiply_accumulate.h"
 #include "engine/backends/gpu/kernels/tiled_batch_gemm.h"
 #include "engine/backends/gpu/kernels/view.h"
-#include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/backends/gpu/launches/step_leader.h"
 #include "engine/numerics/elements.h"
 #include "engine/numerics/fixed_requantize.h"
@@ -27,10 +27,10 @@ namespace halyard::engine::gpu {
 namespace {
 
 // An element of the output for each work-item.
-constexpr KernelFamily kDirectGemm = {.kernel = "multiply",
+constexpr KernelFamily kDirectGemm = {.kernel = "direct_batch_gemm",
                                       .shared = {kMapNumbersText, kEpilogueText, kBatchGemmText},
                                       .text = R"(
-__kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply(
+__kernel __attribute__((reqd_work_group_size(16, 8, 1))) void direct_batch_gemm(
         GEMM_PARAMETERS EPILOGUES_PARAMETERS) {
     const int column = (int)get_global_id(0);
     const int row = (int)get_global_id(1);
@@ -229,7 +229,7 @@ Status addDirectGemm(StepPlan& step, const BatchGemm& gemm) {
     return {};
 }
 
-Status multiply(StepPlan& step, const BatchGemm& gemm) {
+Status addBatchGemm(StepPlan& step, const BatchGemm& gemm) {
     std::vector<Variant> variants;
     const std::vector<GemmForm> forms = batchGemmChoices(step, gemm).legal;
     for (const GemmForm& form : forms) {
@@ -311,7 +311,7 @@ Status plan(const BatchMatmul& node, StepPlan& step) {
     } else if (output.type == DataType::INT32) {
         gemm.defines += define("INTEGER");
     }
-    HALYARD_RETURN_IF_ERROR(multiply(step, gemm));
+    HALYARD_RETURN_IF_ERROR(addBatchGemm(step, gemm));
     return moveResult(step, target);
 }
 

@@ -14,8 +14,8 @@
 #include "engine/backends/gpu/kernels/gemv.h"
 #include "engine/backends/gpu/kernels/kernels.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/multiply_accumulate.h"
 #include "engine/backends/gpu/kernels/tiled_gemm.h"
-#include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/graph/shape_inference.h"
 
 namespace halyard::engine::gpu {
@@ -23,9 +23,10 @@ namespace halyard::engine::gpu {
 namespace {
 
 // CHANNELS neighbours at once, so that an element of x is read once for all of them.
-constexpr KernelFamily kConvolution = {.kernel = "convolve",
-                                       .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText},
-                                       .text = R"(
+constexpr KernelFamily kConvolution = {
+        .kernel = "convolve",
+        .shared = {kMapNumbersText, kEpilogueText, kMultiplyAccumulateText},
+        .text = R"(
 __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void convolve(
         PARAMETERS EPILOGUES_PARAMETERS) {
     const int first = (int)get_global_id(0) * CHANNELS;
@@ -76,11 +77,12 @@ __kernel __attribute__((reqd_work_group_size(16, 8, 1))) void convolve(
     }
 }
 )",
-                                       .local = {16, 8, 1}};
+        .local = {16, 8, 1}};
 
-constexpr KernelFamily kDepthwise = {.kernel = "convolve_depthwise",
-                                     .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText},
-                                     .text = R"(
+constexpr KernelFamily kDepthwise = {
+        .kernel = "convolve_depthwise",
+        .shared = {kMapNumbersText, kEpilogueText, kMultiplyAccumulateText},
+        .text = R"(
 __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_depthwise(
         PARAMETERS EPILOGUES_PARAMETERS) {
     const int channel = (int)get_global_id(0);
@@ -112,15 +114,16 @@ UNROLL
     STORE(R, output, position * g.channels + channel, value);
 }
 )",
-                                     .local = {32, 4, 1}};
+        .local = {32, 4, 1}};
 
 // Taps of a filter whose loops are written out.
 constexpr uint64_t kMostUnrolled = 49;
 
 // Gathers what the positions of x would scatter.
-constexpr KernelFamily kTransposed = {.kernel = "convolve_transposed",
-                                      .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText},
-                                      .text = R"(
+constexpr KernelFamily kTransposed = {
+        .kernel = "convolve_transposed",
+        .shared = {kMapNumbersText, kEpilogueText, kMultiplyAccumulateText},
+        .text = R"(
 __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_transposed(
         PARAMETERS EPILOGUES_PARAMETERS) {
     const int channel = (int)get_global_id(0);
@@ -152,13 +155,13 @@ __kernel __attribute__((reqd_work_group_size(32, 4, 1))) void convolve_transpose
     STORE(R, output, position * g.channels + channel, value);
 }
 )",
-                                      .local = {32, 4, 1}};
+        .local = {32, 4, 1}};
 
 // Each work-item has so many channels of a position.
 Status addLaunch(StepPlan& step, const KernelFamily& family, Activation activation,
                  const Geometry& geometry, int32_t channelsOfItem, const std::string& defines,
                  uint64_t productsPerElement) {
-    const WeightedSum sum = weightedSumOf(step, activation);
+    const MultiplyAccumulate sum = multiplyAccumulateOf(step, activation);
     const Epilogue epilogue = epilogueOf(step);
     HALYARD_ASSIGN_OR_RETURN(
             Launch* const launch,

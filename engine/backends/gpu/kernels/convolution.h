@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/backends/gpu/device/device_facts.h"
-#include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/backends/gpu/kernels/multiply_accumulate.h"
 #include "engine/backends/gpu/vendor/matrix_unit.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"

@@ -15,8 +15,8 @@
 
 #include "engine/backends/gpu/device/device_facts.h"
 #include "engine/backends/gpu/kernels/gemm_tiles.h"
+#include "engine/backends/gpu/kernels/multiply_accumulate.h"
 #include "engine/backends/gpu/kernels/vector_load.h"
-#include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/graph/nodes.h"
 
 namespace halyard::engine::gpu {

@@ -87,7 +87,7 @@ __kernel __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) void gemv(
 constexpr KernelFamily kGemv = {
         .kernel = "gemv",
         .usesMatrixUnit = true,
-        .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText, kVectorLoadText},
+        .shared = {kMapNumbersText, kEpilogueText, kMultiplyAccumulateText, kVectorLoadText},
         .text = kGemvText,
         .local = {kWorkItems, 1, 1}};
 
@@ -95,7 +95,7 @@ constexpr KernelFamily kGemv = {
 
 Status addGemv(StepPlan& step, const Geometry& geometry, Activation activation) {
     const VectorLoad vectors = vectorLoadFor(step.input(0).type, geometry.depth, false);
-    const WeightedSum sum = weightedSumOf(step, activation);
+    const MultiplyAccumulate sum = multiplyAccumulateOf(step, activation);
     const Epilogue epilogue = epilogueOf(step);
     HALYARD_ASSIGN_OR_RETURN(
             Launch* const launch,

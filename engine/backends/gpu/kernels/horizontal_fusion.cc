@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/backends/gpu/kernels/epilogue.h"
-#include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/backends/gpu/kernels/multiply_accumulate.h"
 
 namespace halyard::engine::gpu {
 
@@ -25,7 +25,8 @@ HorizontalFusionText textOf(StepPlan& step, std::span<const FusedBranch> fusedBr
         const FusedBranch& fusedBranch = fusedBranches[i];
         const std::string number = std::to_string(i);
         const std::string isFusedBranch = "if (get_global_id(2) == " + number + ") { ";
-        const WeightedSum sum = weightedSumOf(step, fusedBranch.activation, fusedBranch.first);
+        const MultiplyAccumulate sum =
+                multiplyAccumulateOf(step, fusedBranch.activation, fusedBranch.first);
         chosen += isFusedBranch;
         const std::pair<std::string_view, Operand> operands[] = {
                 {"pw", step.in(1, fusedBranch.first)},

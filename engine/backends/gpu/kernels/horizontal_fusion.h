@@ -24,9 +24,9 @@ struct FusedBranch {
     Activation activation = Activation::NONE;
 };
 
-// For a kernel of kWeightedSumText: PARAMETERS, BIND_ALL, GROUP and the epilogue's names, so that
-// what a horizontally fused layer has of its own goes by the names that it would have alone. The
-// arguments come behind x and the geometry.
+// For a kernel of kMultiplyAccumulateText: PARAMETERS, BIND_ALL, GROUP and the epilogue's names, so
+// that what a horizontally fused layer has of its own goes by the names that it would have alone.
+// The arguments come behind x and the geometry.
 struct HorizontalFusionText {
     std::string defines;
     std::vector<std::variant<Operand, ByValue>> arguments;

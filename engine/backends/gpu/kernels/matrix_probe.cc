@@ -2,8 +2,8 @@
 
 #include "engine/backends/gpu/kernels/matrix_probe.h"
 
+#include "engine/backends/gpu/kernels/multiply_accumulate.h"
 #include "engine/backends/gpu/kernels/vector_load.h"
-#include "engine/backends/gpu/kernels/weighted_sum.h"
 #include "engine/base/log.h"
 
 namespace halyard::engine::gpu {
@@ -102,7 +102,7 @@ __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void attempt(__global i
 
 constexpr KernelFamily kTrial = {.kernel = "attempt",
                                  .usesMatrixUnit = true,
-                                 .shared = {kWeightedSumText, kVectorLoadText},
+                                 .shared = {kMultiplyAccumulateText, kVectorLoadText},
                                  .text = kTrialText,
                                  .local = {32, 1, 1}};
 constexpr int32_t kAllWorkItems = 32;

@@ -21,7 +21,7 @@ constexpr int64_t kRows = 4;
 constexpr size_t kTile = 16;
 
 constexpr KernelFamily kInputGemm = {
-        .kernel = "multiply_inputs", .text = kInputGemmText, .local = {kTile, kTile / 2, 1}};
+        .kernel = "input_gemm", .text = kInputGemmText, .local = {kTile, kTile / 2, 1}};
 
 // A copy of the kernels' struct.
 struct Numbers {

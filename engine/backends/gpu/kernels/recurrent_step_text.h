@@ -11,7 +11,7 @@ namespace halyard::engine::gpu {
 // GEMM of inputs: a tile of 16 by 16 for each work-group; each work-item has two of its elements.
 inline constexpr std::string_view kInputGemmText = R"(
 #define TILE 16
-__kernel __attribute__((reqd_work_group_size(16, 8, 1))) void multiply_inputs(
+__kernel __attribute__((reqd_work_group_size(16, 8, 1))) void input_gemm(
         IN(px), IN(weights),
 #ifdef BIAS
         IN(bias),

@@ -8,7 +8,7 @@
 
 namespace halyard::engine::gpu {
 
-// Behind kWeightedSumText and kTileAccumulateText. With DEPTHWISE the kernel has
+// Behind kMultiplyAccumulateText and kTileAccumulateText. With DEPTHWISE the kernel has
 // DEPTHWISE_PARAMETERS, and depthwise(values, weights, start, multiplier, d, numbers) is an element
 // of the output: of the tile's values in local memory, SUM_ROW apart, of which `values` is under
 // the window's first tap.

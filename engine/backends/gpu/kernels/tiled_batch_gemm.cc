@@ -9,9 +9,9 @@
 #include "engine/backends/gpu/kernels/epilogue.h"
 #include "engine/backends/gpu/kernels/gemm_needs.h"
 #include "engine/backends/gpu/kernels/map.h"
+#include "engine/backends/gpu/kernels/multiply_accumulate.h"
 #include "engine/backends/gpu/kernels/tile_accumulate_text.h"
 #include "engine/backends/gpu/kernels/tiled_batch_gemm_text.h"
-#include "engine/backends/gpu/kernels/weighted_sum.h"
 
 namespace halyard::engine::gpu {
 namespace {

@@ -25,13 +25,14 @@
 namespace halyard::engine::gpu {
 namespace {
 
-constexpr KernelFamily kTiledGemm = {.kernel = "tiled_gemm",
-                                     .usesMatrixUnit = true,
-                                     .shared = {kMapNumbersText, kEpilogueText, kWeightedSumText,
-                                                kVectorLoadText, kTileAccumulateText, kTileLoadText,
-                                                kMeanText, kTileMeanText, kTileDepthwiseText},
-                                     .text = kTiledGemmText,
-                                     .local = {kTileWorkItems, 1, 1}};
+constexpr KernelFamily kTiledGemm = {
+        .kernel = "tiled_gemm",
+        .usesMatrixUnit = true,
+        .shared = {kMapNumbersText, kEpilogueText, kMultiplyAccumulateText, kVectorLoadText,
+                   kTileAccumulateText, kTileLoadText, kMeanText, kTileMeanText,
+                   kTileDepthwiseText},
+        .text = kTiledGemmText,
+        .local = {kTileWorkItems, 1, 1}};
 
 // A copy of the kernel's struct.
 struct SplitK {
@@ -73,7 +74,7 @@ std::string definesOf(const GemmForm& form, const StepPlan& step, const Geometry
            step.matrixFeatures().defines();
 }
 
-void addArguments(Launch& launch, const StepPlan& step, const WeightedSum& sum,
+void addArguments(Launch& launch, const StepPlan& step, const MultiplyAccumulate& sum,
                   const Geometry& geometry) {
     launch.with(step.in(0)).with(step.in(1)).with(step.in(2)).with(sum.multipliers);
     launch.with(step.out(0, step.nodeCount() - 1)).with(geometry).with(sum.numbers);
@@ -94,7 +95,7 @@ struct Tail {
 
 Status addGemm(StepPlan& step, const Geometry& geometry, Activation activation,
                const std::vector<GemmForm>& forms, const Tail& tail) {
-    const WeightedSum sum = weightedSumOf(step, activation);
+    const MultiplyAccumulate sum = multiplyAccumulateOf(step, activation);
     const std::string defines = storageDefines(step) + tail.defines;
     const auto plan = [&](StepPlan& own, const GemmForm& form) -> Status {
         HALYARD_ASSIGN_OR_RETURN(Launch* const launch,
@@ -171,8 +172,8 @@ Status addTiledPointwiseDepthwise(StepPlan& step, const Geometry& geometry, Acti
                                   Activation depthwiseActivation) {
     const std::vector<GemmForm> forms =
             choosePointwiseDepthwise(gemmNeedsOf(step), geometry, window).legal;
-    const WeightedSum sum = weightedSumOf(step, activation);
-    const WeightedSum windowSum = weightedSumOf(step, depthwiseActivation, which);
+    const MultiplyAccumulate sum = multiplyAccumulateOf(step, activation);
+    const MultiplyAccumulate windowSum = multiplyAccumulateOf(step, depthwiseActivation, which);
     const Epilogue inner = epilogueOf(step, {.first = 1, .end = which, .name = "INNER_EPILOGUE"});
     const Epilogue epilogue = epilogueOf(step, {.first = which + 1, .end = step.nodeCount()});
     const std::string defines = define("DEPTHWISE") + define("FILTER_H", window.filterH) +

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "engine/backends/gpu/kernels/horizontal_fusion.h"
-#include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/backends/gpu/kernels/multiply_accumulate.h"
 #include "engine/backends/gpu/planning/step_plan.h"
 #include "engine/base/status.h"
 #include "engine/graph/nodes.h"

@@ -28,10 +28,10 @@ struct VectorLoad {
 // `packsHalves`: float16 stays as it is.
 VectorLoad vectorLoadFor(DataType type, int32_t rowLength, bool packsHalves);
 
-// For texts of kernels, behind kWeightedSumText: Vector; FETCH(T, p, i), the vector that starts at
-// element i of p; KEEP(row, v, vector), which puts it at the v-th place of a row in local memory;
-// and WORD_SUM(sum, x, w), to which the products of two words are added. Of bytes ROW_SUM(T,
-// vector), the sum of a vector's elements.
+// For texts of kernels, behind kMultiplyAccumulateText: Vector; FETCH(T, p, i), the vector that
+// starts at element i of p; KEEP(row, v, vector), which puts it at the v-th place of a row in local
+// memory; and WORD_SUM(sum, x, w), to which the products of two words are added. Of bytes
+// ROW_SUM(T, vector), the sum of a vector's elements.
 inline constexpr std::string_view kVectorLoadText = R"(
 #define VECTOR_1 uint
 #define VECTOR_2 uint2

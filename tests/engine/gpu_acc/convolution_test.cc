@@ -73,7 +73,7 @@ Activation anyActivation(RandomValues& random) {
     return Activation(random.integer(0, 3));
 }
 
-TEST(GpuAccWeightedSum, ConvolvesAsTheReference) {
+TEST(GpuAccConvolution, ConvolvesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -96,7 +96,7 @@ TEST(GpuAccWeightedSum, ConvolvesAsTheReference) {
     }
 }
 
-TEST(GpuAccWeightedSum, ConvolvesGroupsAsTheReference) {
+TEST(GpuAccConvolution, ConvolvesGroupsAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -107,7 +107,7 @@ TEST(GpuAccWeightedSum, ConvolvesGroupsAsTheReference) {
     }
 }
 
-TEST(GpuAccWeightedSum, ConvolvesDepthwiseAsTheReference) {
+TEST(GpuAccConvolution, ConvolvesDepthwiseAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -123,7 +123,7 @@ TEST(GpuAccWeightedSum, ConvolvesDepthwiseAsTheReference) {
     }
 }
 
-TEST(GpuAccWeightedSum, ConvolvesTransposedAsTheReference) {
+TEST(GpuAccConvolution, ConvolvesTransposedAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -143,7 +143,7 @@ TEST(GpuAccWeightedSum, ConvolvesTransposedAsTheReference) {
     }
 }
 
-TEST(GpuAccWeightedSum, ConnectsFullyAsTheReference) {
+TEST(GpuAccConvolution, ConnectsFullyAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -155,7 +155,7 @@ TEST(GpuAccWeightedSum, ConnectsFullyAsTheReference) {
     }
 }
 
-TEST(GpuAccWeightedSum, ConvolvesByTilesOfEachFormAsTheReference) {
+TEST(GpuAccConvolution, ConvolvesByTilesOfEachFormAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -175,7 +175,7 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesOfEachFormAsTheReference) {
 }
 
 // Where tiles are few and K is long, work-groups share a tile by split-K.
-TEST(GpuAccWeightedSum, ConvolvesByTilesOfLongRowsAsTheReference) {
+TEST(GpuAccConvolution, ConvolvesByTilesOfLongRowsAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -188,7 +188,7 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesOfLongRowsAsTheReference) {
     }
 }
 
-TEST(GpuAccWeightedSum, ConvolvesByTilesAsTheReference) {
+TEST(GpuAccConvolution, ConvolvesByTilesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -212,7 +212,7 @@ TEST(GpuAccWeightedSum, ConvolvesByTilesAsTheReference) {
 }
 
 // As on a device with a matrix unit, which is emulated here.
-TEST(GpuAccWeightedSum, ConvolvesByMatricesAsTheReference) {
+TEST(GpuAccConvolution, ConvolvesByMatricesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -241,7 +241,7 @@ TEST(GpuAccWeightedSum, ConvolvesByMatricesAsTheReference) {
 }
 
 // Rows of exact floats that go to local memory by themselves, for groups that may share a tile.
-TEST(GpuAccWeightedSum, ConvolvesExactFloatsByCopiesAsTheReference) {
+TEST(GpuAccConvolution, ConvolvesExactFloatsByCopiesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -263,7 +263,7 @@ TEST(GpuAccWeightedSum, ConvolvesExactFloatsByCopiesAsTheReference) {
     }
 }
 
-TEST(GpuAccWeightedSum, MultipliesMatricesAsTheReference) {
+TEST(GpuAccConvolution, MultipliesMatricesAsTheReference) {
     HALYARD_NEEDS_DEVICE();
     RandomValues random;
     SCOPED_TRACE(random.seedText());

@@ -29,13 +29,13 @@ struct SumNumbers {
 };
 
 // The arguments behind a kernel's own.
-struct WeightedSum {
+struct MultiplyAccumulate {
     Operand multipliers;  // float32, of the channels or of all of them; unused where not quantised
     SumNumbers numbers;
 };
 
 // Of node `which` of the step.
-WeightedSum weightedSumOf(StepPlan& step, Activation activation, size_t which = 0);
+MultiplyAccumulate multiplyAccumulateOf(StepPlan& step, Activation activation, size_t which = 0);
 
 // How a kernel's x, weights and output are stored, whether sums are those of bytes, and the
 // weights' zero point where their type says it: X, W, R, QUANTIZED and WEIGHT_ZERO.
@@ -81,7 +81,7 @@ struct Geometry {
 // MULTIPLIER(multipliers, numbers, channel), for FINISH_WITH(sum, multiplier). PARAMETERS, BIND_ALL
 // and GROUP, which of the geometry's groups a launch's third dimension is, may be defined
 // otherwise.
-inline constexpr std::string_view kWeightedSumText = R"(
+inline constexpr std::string_view kMultiplyAccumulateText = R"(
 typedef struct {
     float low;
     float high;

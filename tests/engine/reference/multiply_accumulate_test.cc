@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/reference/weighted_sum.h"
+#include "engine/reference/multiply_accumulate.h"
 
 #include <gtest/gtest.h>
 

@@ -181,7 +181,7 @@ inline Result<const float*> floatsOf(KernelCall& call, size_t input) {
 // weight belongs to one channel of the output, its last dimension, and is read for all the others'
 // elements.
 template <typename Body>
-Status withWeightedSum(KernelCall& call, Activation activation, Body body) {
+Status withMultiplyAccumulate(KernelCall& call, Activation activation, Body body) {
     const DataType xType = call.input(0).type->type;
     const TensorView& output = call.output(0);
     if (xType == DataType::FLOAT32) {

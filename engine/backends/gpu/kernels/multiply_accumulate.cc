@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "engine/backends/gpu/kernels/weighted_sum.h"
+#include "engine/backends/gpu/kernels/multiply_accumulate.h"
 
 #include <span>
 #include <vector>
@@ -30,11 +30,11 @@ std::string storageDefines(const StepPlan& step) {
            (weights == DataType::QUANT8_SYMM_PER_CHANNEL ? define("WEIGHT_ZERO", 0) : "");
 }
 
-WeightedSum weightedSumOf(StepPlan& step, Activation activation, size_t which) {
+MultiplyAccumulate multiplyAccumulateOf(StepPlan& step, Activation activation, size_t which) {
     const TensorType& x = step.input(0, which);
     const TensorType& weights = step.input(1, which);
     const TensorType& output = step.output(0, which);
-    WeightedSum sum;
+    MultiplyAccumulate sum;
     if (isFloat(x.type)) {
         const RealRange range = rangeOf(activation);
         sum.numbers.low = range.low;
