@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs as bytes: for a cache, and for backends that run a graph outside this process.
+// Graphs as one array of bytes: for backends that run a graph outside this process.
 //
-// Little-endian. A header (magic, version, the two sizes), then a description of the graph, then,
-// at a multiple of 64 bytes, one block with the elements of all constants, each at a multiple of 64
-// in it, so that a file can be mapped and its constants used where they lie. In the description
-// kinds, fields, enumerators and element types go by their names: adding one moves nothing, and
-// what is not said keeps its default.
+// A header (magic, version, the two sizes), then the graph's description, then, at a multiple of
+// kConstantAlignment, the block of its constants (graph_description.h).
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,39 +14,17 @@
 #include "engine/base/byte_parts.h"
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/graph_description.h"
 
 namespace halyard::engine {
 
-// Of the description, whose parts alone do not say it.
-inline constexpr uint32_t kGraphVersion = 2;
-// Of a constant in the block.
-inline constexpr size_t kConstantAlignment = 64;
-
-// The parts of a graph's bytes; the block lies where the constants do.
-struct SerializedGraph {
-    std::vector<uint8_t> description;
-    ByteParts block;
-};
-
-// Identities mean something to the program they were given in, which may have packed constants
-// away: such a graph is of use with that program's store alone.
-enum class ConstantIds { LEAVE_OUT, KEEP };
-
-// Graphs inside nodes included. Labels and names are kept; whether a client can write to a constant
-// is not. The graph outlives what is made of its constants.
-SerializedGraph describe(const Graph& graph, ConstantIds ids);
-// All of its bytes, without identities. Every constant has its elements.
+// All of a graph's bytes, without identities of constants. Every constant has its elements; the
+// graph outlives the parts.
 ByteParts serializedParts(const Graph& graph);
 std::vector<uint8_t> serialize(const Graph& graph);
 
-// The bytes may come from anywhere: nothing is read past their end, and what is allocated stays in
-// proportion to them. INVALID_ARGUMENT where they are no such graph; UNSUPPORTED for another
-// version, for a kind, field, enumerator or element type that this build does not know, which the
-// message names, and for graphs nested deeper than kMaxNesting. The result is not verified. Its
-// constants share one copy of the block.
+// Refuses bytes as deserialize(description, block) does, and another version with UNSUPPORTED. The
+// graph's constants share one copy of the block.
 Result<Graph> deserialize(std::span<const uint8_t> bytes);
-// The same for its parts; constants lie in the block, which begins at a multiple of
-// kConstantAlignment, and are shared as it is.
-Result<Graph> deserialize(std::span<const uint8_t> description, const ConstantData& block);
 
 }  // namespace halyard::engine

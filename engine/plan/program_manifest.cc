@@ -8,7 +8,7 @@
 
 #include "engine/base/byte_format.h"
 #include "engine/base/checked_math.h"
-#include "engine/graph/serialization.h"
+#include "engine/graph/graph_description.h"
 #include "engine/graph/verifier.h"
 
 namespace halyard::engine {

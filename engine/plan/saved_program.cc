@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/graph/serialization.h"
+#include "engine/graph/graph_description.h"
 #include "engine/graph/verifier.h"
 #include "engine/plan/program.h"
 #include "engine/plan/program_manifest.h"
