@@ -70,7 +70,7 @@ static int32_t supports(void* self, halyard_bytes bytes, halyard_message* messag
     return status;
 }
 
-/* ---- Pieces ------------------------------------------------------------------------------------
+/* ---- Partitions --------------------------------------------------------------------------------
  */
 
 typedef struct operation {

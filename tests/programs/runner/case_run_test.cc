@@ -19,7 +19,7 @@
 namespace halyard::runner {
 namespace {
 
-// Takes all nodes, and compiles none: it fails about the last one of a piece.
+// Takes all nodes, and compiles none: it fails about the last one of a partition.
 class CompilesNothing final : public engine::Backend {
   public:
     std::string_view name() const override { return "CompilesNothing"; }

@@ -189,9 +189,11 @@ class Mover {
     }
 
     static std::string placementOf(const driver::PreparedModel& model) {
-        std::string text = model.report();
-        text.erase(0, text.find("pieces"));  // memory is what runs have taken
-        return text;
+        const std::string text = model.report();
+        const size_t begin = text.find("\npartitions\t");
+        // The lines before tell of memory, which runs have taken.
+        return begin == std::string::npos ? "a report without partitions: " + text
+                                          : text.substr(begin);
     }
 
     void load(size_t index, size_t backend, const std::string& path, const std::string& what,
