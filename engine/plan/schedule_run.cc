@@ -186,8 +186,7 @@ Status ScheduleRun::foundShape(SlotId id, const Shape& shape) {
     return {};
 }
 
-// ---- Partitions
-// -------------------------------------------------------------------------------------
+// ---- Partitions ---------------------------------------------------------------------------------
 
 // For the outputs of one partition.
 class ScheduleRun::PartitionAllocator : public OutputAllocator {

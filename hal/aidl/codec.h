@@ -32,8 +32,7 @@ concept Optionable = std::is_same_v<T, BorrowedDescriptor> || requires {
     T::kIsUnion;
 };
 
-// ---- Writing
-// -------------------------------------------------------------------------------------
+// ---- Writing ------------------------------------------------------------------------------------
 
 inline void write(AidlWriter& writer, bool value) {
     writer.writeInt32(value ? 1 : 0);
@@ -121,8 +120,7 @@ void writeUnion(AidlWriter& writer, const T& value) {
     std::visit([&writer](const auto& member) { write(writer, member); }, value.value);
 }
 
-// ---- Reading: all failures are INVALID_ARGUMENT
-// --------------------------------------------------
+// ---- Reading: all failures are INVALID_ARGUMENT -------------------------------------------------
 
 inline Status read(AidlReader& reader, bool& value) {
     HALYARD_ASSIGN_OR_RETURN(const int32_t number, reader.readInt32());

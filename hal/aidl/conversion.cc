@@ -21,8 +21,7 @@ using std::chrono::steady_clock;
 
 constexpr int64_t kNone = -1;
 
-// ---- Numbers
-// --------------------------------------------------------------------------------------
+// ---- Numbers ------------------------------------------------------------------------------------
 
 Status isNegative(std::string_view what, int64_t value) {
     return invalidArgument(std::string(what) + " is " + std::to_string(value) +
@@ -63,8 +62,7 @@ nn::DataLocation encode(const driver::DataLocation& location) {
             .padding = static_cast<int64_t>(location.padding)};
 }
 
-// ---- Models
-// ---------------------------------------------------------------------------------------
+// ---- Models -------------------------------------------------------------------------------------
 
 Result<driver::ExtraParams> decode(const std::optional<nn::OperandExtraParams>& wire) {
     if (!wire.has_value()) {
@@ -228,8 +226,7 @@ nn::TokenValuePair encode(const driver::ExtensionHints::TokenValuePair& pair) {
     return {.token = static_cast<int32_t>(pair.token), .value = pair.value};
 }
 
-// ---- Time
-// -----------------------------------------------------------------------------------------
+// ---- Time ---------------------------------------------------------------------------------------
 
 // How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC: for how long the device has slept.
 nanoseconds slept() {
@@ -294,8 +291,7 @@ int64_t encodeDuration(const driver::Duration& duration) {
     return duration.has_value() ? std::max<int64_t>(duration->count(), 0) : kNone;
 }
 
-// ---- Calls
-// ----------------------------------------------------------------------------------------
+// ---- Calls --------------------------------------------------------------------------------------
 
 driver::ExtensionHints decodeHints(std::span<const nn::TokenValuePair> hints,
                                    std::span<const nn::ExtensionNameAndPrefix> prefixes) {
@@ -411,8 +407,7 @@ nn::Request encode(const driver::Request& request) {
     return wire;
 }
 
-// ---- Answers
-// --------------------------------------------------------------------------------------
+// ---- Answers ------------------------------------------------------------------------------------
 
 namespace {
 

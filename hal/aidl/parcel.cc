@@ -66,8 +66,7 @@ void appendUtf8(char32_t point, std::string& text) {
 
 }  // namespace
 
-// ---- AidlWriter
-// ----------------------------------------------------------------------------------
+// ---- AidlWriter ---------------------------------------------------------------------------------
 
 void AidlWriter::writeFloat(float value) {
     writeInt32(std::bit_cast<int32_t>(value));
@@ -139,8 +138,7 @@ void AidlWriter::writeException(const Exception& exception) {
     }
 }
 
-// ---- AidlReader
-// ----------------------------------------------------------------------------------
+// ---- AidlReader ---------------------------------------------------------------------------------
 
 Result<float> AidlReader::readFloat() {
     HALYARD_ASSIGN_OR_RETURN(const int32_t bits, readInt32());

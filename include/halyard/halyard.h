@@ -58,8 +58,7 @@ HALYARD_API const char* halyard_known_backend(size_t index);
 /* The kinds of nodes ("Conv2d"), by index; null from their number on. */
 HALYARD_API const char* halyard_node_kind(size_t index);
 
-/* ---- Runtime -----------------------------------------------------------------------------------
- */
+/* ---- Runtime --------------------------------------------------------------------------------- */
 
 enum {
     HALYARD_LOG_VERBOSE = 0,
@@ -138,8 +137,7 @@ HALYARD_API void halyard_runtime_release(halyard_runtime* runtime);
 /* Its backends in order of preference, by index; null from their number on. */
 HALYARD_API const char* halyard_runtime_backend(const halyard_runtime* runtime, size_t index);
 
-/* ---- Memory ------------------------------------------------------------------------------------
- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 /* Bytes of the caller's, used where they lie by the constants, inputs and outputs that name the
  * memory. Until release(owner) the bytes stay, and those of constants as they are; it is called
@@ -164,8 +162,7 @@ HALYARD_API halyard_status halyard_memory_write(halyard_memory* memory, size_t o
 HALYARD_API halyard_status halyard_memory_read(const halyard_memory* memory, size_t offset,
                                                void* data, size_t size, halyard_message* message);
 
-/* ---- Graph -------------------------------------------------------------------------------------
- */
+/* ---- Graph ----------------------------------------------------------------------------------- */
 
 /* Stands for an input of a node that is left out. */
 #define HALYARD_NO_TENSOR UINT32_MAX
@@ -258,8 +255,7 @@ HALYARD_API halyard_status halyard_graph_set_outputs(halyard_graph* graph, const
 HALYARD_API halyard_status halyard_graph_set_relaxed(halyard_graph* graph, int32_t relaxed,
                                                      halyard_message* message);
 
-/* ---- Program -----------------------------------------------------------------------------------
- */
+/* ---- Program --------------------------------------------------------------------------------- */
 
 enum { HALYARD_FLOAT32 = 0, HALYARD_FLOAT16 = 1, HALYARD_BFLOAT16 = 2 };
 
@@ -386,8 +382,7 @@ HALYARD_API halyard_status halyard_program_refusal(const halyard_program* progra
                                                    size_t index, const char** backend,
                                                    const char** reason, halyard_message* message);
 
-/* ---- Execution ---------------------------------------------------------------------------------
- */
+/* ---- Execution ------------------------------------------------------------------------------- */
 
 /* Its layout stays what it is, as those of the two structs below. */
 typedef struct halyard_input {

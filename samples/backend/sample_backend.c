@@ -15,8 +15,7 @@
 #define ALIGNMENT 64u
 #define ELEMENTS_PER_CHECK (1 << 16)
 
-/* ---- What it takes ----------------------------------------------------------------------------
- */
+/* ---- What it takes --------------------------------------------------------------------------- */
 
 typedef enum function { FUNCTION_ADD, FUNCTION_MUL, FUNCTION_RELU } function;
 
@@ -70,8 +69,7 @@ static int32_t supports(void* self, halyard_bytes bytes, halyard_message* messag
     return status;
 }
 
-/* ---- Partitions --------------------------------------------------------------------------------
- */
+/* ---- Partitions ------------------------------------------------------------------------------ */
 
 typedef struct operation {
     function what;
@@ -149,8 +147,7 @@ static int32_t compile(void* self, halyard_bytes bytes, void** handle, halyard_m
     return HALYARD_OK;
 }
 
-/* ---- Shapes ------------------------------------------------------------------------------------
- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 #define IN_WORKSPACE 0
 #define IN_INPUT 1
@@ -270,8 +267,7 @@ static int32_t specialize(void* self, const void* handle, const halyard_shape* i
     return HALYARD_OK;
 }
 
-/* ---- Running -----------------------------------------------------------------------------------
- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static float* address_of(const shaped* of, uint32_t id, const halyard_run* run) {
     const place* at = &of->places[id];
@@ -348,8 +344,7 @@ static int32_t run_partition(void* self, const void* handle, void* state, const 
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------
- */
+/* ---------------------------------------------------------------------------------------------- */
 
 static const halyard_backend kBackend = {
         .abi_version = HALYARD_BACKEND_ABI_VERSION,

@@ -243,8 +243,7 @@ TEST_F(ReceivedParcels, HaveNoDescriptorWhereAnObjectIsOfAnotherKind) {
     EXPECT_TRUE(parcel->reader().checkEnd().ok());
 }
 
-// ---- Calls
-// ---------------------------------------------------------------------------------------
+// ---- Calls --------------------------------------------------------------------------------------
 
 TEST_F(ReceivedParcels, AreGoneOnceTheArgumentsAreEnded) {
     ParcelWriter writer;

@@ -499,8 +499,7 @@ TEST_F(CompilationCaches, GiveAWholeModelOrNoneWhileOthersWrite) {
     EXPECT_GT(whole, 0);
 }
 
-// ---- Who has made them
-// ---------------------------------------------------------------------------
+// ---- Who has made them --------------------------------------------------------------------------
 
 std::shared_ptr<const CacheKey> keyOf(uint8_t number) {
     CacheKey::Bytes bytes = {};

@@ -341,8 +341,7 @@ TEST(ConstantNumbers, AreTheSameForTheSameBytesAlone) {
     EXPECT_NE(idOf(graph, whole), ConstantId::NONE);
 }
 
-// ---- Of a saved program
-// ---------------------------------------------------------------------------
+// ---- Of a saved program -------------------------------------------------------------------------
 
 struct IsLarge {
     ConstantSource<float> source;

@@ -344,8 +344,7 @@ TEST_F(ControlFlow, LeavesOutWhatABranchCanDoWithout) {
     EXPECT_EQ(report.outputs[0].shape, Shape({2, 1}));
 }
 
-// ---- What does not run and does not fit
-// ----------------------------------------------------------
+// ---- What does not run and does not fit ---------------------------------------------------------
 
 // x + [1, 1, 1], which takes 3 elements or 1.
 std::shared_ptr<const Graph> addingThree() {

@@ -245,8 +245,7 @@ TEST(SharedPlaces, AreGivenUpWhereTheyTakeMoreMemory) {
     EXPECT_EQ(values[kCount], -2.0F * kCount);
 }
 
-// ---- Outputs in the place of inputs
-// ---------------------------------------------------------------
+// ---- Outputs in the place of inputs -------------------------------------------------------------
 
 // The places in the partition with this output, where each step of two inputs may replace the
 // first.
