@@ -81,20 +81,6 @@ void runDeferred(BinderThread& thread) {
 
 }  // namespace
 
-Result<ObjectRef> ObjectTables::resolve(uint32_t type, uint64_t binderOrHandle,
-                                        uint64_t /*cookie*/) {
-    if (type == BINDER_TYPE_HANDLE) {
-        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<RemoteObject> object,
-                                 remote->get(static_cast<uint32_t>(binderOrHandle)));
-        return ObjectRef(std::move(object));
-    }
-    std::shared_ptr<LocalObject> object = local.find(binderOrHandle);
-    if (object == nullptr) {
-        return invalidArgument("binder: an object of ours that does not exist");
-    }
-    return ObjectRef(std::move(object));
-}
-
 BinderConnection::BinderConnection(std::shared_ptr<BinderKernel> kernel,
                                    ReplyDescriptors descriptors)
     : mKernel(std::move(kernel)),

@@ -16,26 +16,12 @@
 #include "hal/binder/commands.h"
 #include "hal/binder/incoming_call.h"
 #include "hal/binder/kernel.h"
-#include "hal/binder/local_objects.h"
+#include "hal/binder/object_tables.h"
 #include "hal/binder/process.h"
 #include "hal/binder/received_parcel.h"
-#include "hal/binder/remote_objects.h"
 #include "hal/binder/thread_pool.h"
 
 namespace halyard::hal {
-
-// The objects on both sides of a connection; replies that are still being read share it.
-class ObjectTables final : public ObjectResolver {
-  public:
-    explicit ObjectTables(const std::shared_ptr<BinderKernel>& kernel)
-        : remote(std::make_shared<RemoteObjects>(kernel)) {}
-
-    // Takes a reference of its own to what belongs to another process.
-    Result<ObjectRef> resolve(uint32_t type, uint64_t binderOrHandle, uint64_t cookie) override;
-
-    LocalObjects local;
-    const std::shared_ptr<RemoteObjects> remote;
-};
 
 // Over any BinderKernel; BinderProcess::open() gives one over a device.
 class BinderConnection final : public BinderProcess {
