@@ -53,7 +53,7 @@ struct Case {
     DataType weights;
 };
 
-class WeightedSums : public testing::TestWithParam<Case> {
+class MultiplyAccumulates : public testing::TestWithParam<Case> {
   protected:
     void check(Kind kind, int rounds) {
         RandomValues random;
@@ -67,24 +67,24 @@ class WeightedSums : public testing::TestWithParam<Case> {
     }
 };
 
-TEST_P(WeightedSums, OfConvolutionsAreTheReferences) {
+TEST_P(MultiplyAccumulates, OfConvolutionsAreTheReferences) {
     check(Kind::CONVOLUTION, 12);
 }
 
-TEST_P(WeightedSums, OfGroupsAreTheReferences) {
+TEST_P(MultiplyAccumulates, OfGroupsAreTheReferences) {
     check(Kind::GROUPED, 8);
 }
 
-TEST_P(WeightedSums, OfDepthwiseConvolutionsAreTheReferences) {
+TEST_P(MultiplyAccumulates, OfDepthwiseConvolutionsAreTheReferences) {
     check(Kind::DEPTHWISE, 12);
 }
 
-TEST_P(WeightedSums, OfFullyConnectedLayersAreTheReferences) {
+TEST_P(MultiplyAccumulates, OfFullyConnectedLayersAreTheReferences) {
     check(Kind::FULLY_CONNECTED, 12);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-        , WeightedSums,
+        , MultiplyAccumulates,
         testing::Values(Case{"Float32", DataType::FLOAT32, DataType::FLOAT32},
                         Case{"Float16", DataType::FLOAT16, DataType::FLOAT16},
                         Case{"Unsigned", DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM},
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
         [](const testing::TestParamInfo<Case>& instance) { return instance.param.name; });
 
 // The bytes that sums are largest and smallest for, as long as 32 bits hold them.
-TEST(WeightedSumsOfBytes, AreExactAtTheEndsOfTheirRange) {
+TEST(MultiplyAccumulatesOfBytes, AreExactAtTheEndsOfTheirRange) {
     for (const int32_t x : {0, 255}) {
         for (const int32_t w : {-128, 127}) {
             Layer layer;
@@ -116,7 +116,7 @@ TEST(WeightedSumsOfBytes, AreExactAtTheEndsOfTheirRange) {
 }
 
 // Lines that are half as long as a tile of some instruction set: two of them are one.
-TEST(WeightedSumsOfFloats, OfShortLinesAreTheReferences) {
+TEST(MultiplyAccumulatesOfFloats, OfShortLinesAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const int32_t width : {3, 4, 7}) {
@@ -134,7 +134,7 @@ TEST(WeightedSumsOfFloats, OfShortLinesAreTheReferences) {
 }
 
 // Feature maps of which much is edge; the tallest is cut, and so are 150 channels.
-TEST(WeightedSumsOfFloats, OfSmallFeatureMapsAreTheReferences) {
+TEST(MultiplyAccumulatesOfFloats, OfSmallFeatureMapsAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const int32_t side : {3, 5}) {
@@ -162,7 +162,7 @@ TEST(WeightedSumsOfFloats, OfSmallFeatureMapsAreTheReferences) {
 
 // Filters whose columns are kept from spatial position to spatial position, of vectors that spatial
 // positions share or not.
-TEST(WeightedSumsOfBytes, OfFewAndManyChannelsAreTheReferences) {
+TEST(MultiplyAccumulatesOfBytes, OfFewAndManyChannelsAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const int32_t side : {3, 5}) {
@@ -192,7 +192,7 @@ TEST(WeightedSumsOfBytes, OfFewAndManyChannelsAreTheReferences) {
 }
 
 // More weights than there is to multiply with them: threads share the columns.
-TEST(WeightedSumsOfManyWeights, AreTheReferencesForFewRows) {
+TEST(MultiplyAccumulatesOfManyWeights, AreTheReferencesForFewRows) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const auto& [x, weights] :
@@ -222,7 +222,7 @@ TEST(WeightedSumsOfManyWeights, AreTheReferencesForFewRows) {
 }
 
 // One row, and more weights for one thread than its L2 keeps, of floats and of bfloat16.
-TEST(WeightedSumsOfManyWeights, AreTheReferencesForOneRow) {
+TEST(MultiplyAccumulatesOfManyWeights, AreTheReferencesForOneRow) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const bool areBfloats : {false, true}) {
@@ -247,7 +247,7 @@ TEST(WeightedSumsOfManyWeights, AreTheReferencesForOneRow) {
 }
 
 // Taps beside the input are no zeros either: it would make a NaN of an infinite weight.
-TEST(WeightedSumsOfFloats, LeaveOutInfiniteWeightsBesideTheInput) {
+TEST(MultiplyAccumulatesOfFloats, LeaveOutInfiniteWeightsBesideTheInput) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const int32_t side : {1, 3, 5}) {
@@ -282,7 +282,7 @@ TEST(WeightedSumsOfFloats, LeaveOutInfiniteWeightsBesideTheInput) {
 
 // With weights as they are, what does not lie on the input takes no part, and what does goes
 // through as IEEE 754 has it.
-TEST(WeightedSumsOfFloats, PassOnWhatIsNoNumber) {
+TEST(MultiplyAccumulatesOfFloats, PassOnWhatIsNoNumber) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (const float special : {std::nanf(""), INFINITY, -INFINITY}) {
@@ -306,7 +306,7 @@ TEST(WeightedSumsOfFloats, PassOnWhatIsNoNumber) {
     }
 }
 
-TEST(WeightedSumsWithoutElements, AreComputed) {
+TEST(MultiplyAccumulatesWithoutElements, AreComputed) {
     RandomValues random;
     for (const DataType type : {DataType::FLOAT32, DataType::QUANT8_ASYMM}) {
         Layer layer;
