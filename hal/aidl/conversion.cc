@@ -3,7 +3,7 @@
 #include "hal/aidl/conversion.h"
 
 #include <algorithm>
-#include <ctime>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <string>
@@ -11,15 +11,11 @@
 #include <utility>
 #include <variant>
 
+#include "hal/aidl/boot_time.h"
 #include "hal/aidl/memory.h"
 
 namespace halyard::hal::aidl {
 namespace {
-
-using std::chrono::nanoseconds;
-using std::chrono::steady_clock;
-
-constexpr int64_t kNone = -1;
 
 // ---- Numbers ------------------------------------------------------------------------------------
 
@@ -226,23 +222,6 @@ nn::TokenValuePair encode(const driver::ExtensionHints::TokenValuePair& pair) {
     return {.token = static_cast<int32_t>(pair.token), .value = pair.value};
 }
 
-// ---- Time ---------------------------------------------------------------------------------------
-
-// How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC: for how long the device has slept.
-nanoseconds slept() {
-    timespec boot = {};
-    clock_gettime(CLOCK_BOOTTIME, &boot);
-    const nanoseconds sinceBoot =
-            std::chrono::seconds(boot.tv_sec) + std::chrono::nanoseconds(boot.tv_nsec);
-    // The clocks are not read at the same time.
-    return std::max(sinceBoot - steady_clock::now().time_since_epoch(), nanoseconds(0));
-}
-
-Status belowNone(std::string_view what, int64_t value) {
-    return invalidArgument(std::string(what) + " is " + std::to_string(value) +
-                           ", and must be -1 (none) or more");
-}
-
 }  // namespace
 
 Result<std::vector<uint32_t>> decodeNumbers(const std::vector<int32_t>& wire,
@@ -253,42 +232,6 @@ Result<std::vector<uint32_t>> decodeNumbers(const std::vector<int32_t>& wire,
         }
     }
     return std::vector<uint32_t>(wire.begin(), wire.end());
-}
-
-Result<Deadline> decodeDeadline(int64_t nanosecondsSinceBoot) {
-    if (nanosecondsSinceBoot == kNone) {
-        return Deadline();
-    }
-    if (nanosecondsSinceBoot < kNone) {
-        return belowNone("deadlineNs", nanosecondsSinceBoot);
-    }
-    // Both clocks begin with 0, and the device has slept for no less than that: no overflow.
-    return Deadline(steady_clock::time_point(nanoseconds(nanosecondsSinceBoot) -
-                                             std::max(slept(), nanoseconds(0))));
-}
-
-Result<driver::Duration> decodeDuration(int64_t duration, std::string_view what) {
-    if (duration == kNone) {
-        return driver::Duration();
-    }
-    if (duration < kNone) {
-        return belowNone(what, duration);
-    }
-    return driver::Duration(nanoseconds(duration));
-}
-
-int64_t encodeDeadline(const Deadline& deadline) {
-    if (!deadline.has_value()) {
-        return kNone;
-    }
-    const nanoseconds ahead = slept();
-    const nanoseconds since = deadline->time_since_epoch();
-    return since > nanoseconds::max() - ahead ? nanoseconds::max().count()
-                                              : std::max<int64_t>((since + ahead).count(), 0);
-}
-
-int64_t encodeDuration(const driver::Duration& duration) {
-    return duration.has_value() ? std::max<int64_t>(duration->count(), 0) : kNone;
 }
 
 // ---- Calls --------------------------------------------------------------------------------------
@@ -474,7 +417,8 @@ nn::Extension encode(const driver::Extension& extension) {
 
 driver::Timing decode(const nn::Timing& wire) {
     const auto known = [](int64_t duration) {
-        return duration < 0 ? driver::Duration() : driver::Duration(nanoseconds(duration));
+        return duration < 0 ? driver::Duration()
+                            : driver::Duration(std::chrono::nanoseconds(duration));
     };
     return {.timeOnDevice = known(wire.timeOnDeviceNs), .timeInDriver = known(wire.timeInDriverNs)};
 }

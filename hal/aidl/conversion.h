@@ -7,7 +7,6 @@
 
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -37,11 +36,6 @@ Result<driver::RequestPool> decode(const nn::RequestMemoryPool& wire,
 Result<std::vector<uint32_t>> decodeNumbers(const std::vector<int32_t>& wire,
                                             std::string_view what);
 
-// Nanoseconds of CLOCK_BOOTTIME, which also counts while the device sleeps; -1: none.
-Result<Deadline> decodeDeadline(int64_t nanoseconds);
-// -1: nothing. `what`: "loopTimeoutDurationNs".
-Result<driver::Duration> decodeDuration(int64_t nanoseconds, std::string_view what);
-
 // How an execution goes, as far as all methods say it alike.
 Result<driver::ExecuteOptions> decodeOptions(bool measureTiming, int64_t deadline,
                                              int64_t loopTimeout);
@@ -60,8 +54,6 @@ driver::Timing decode(const nn::Timing& wire);
 // Their pools can be sent.
 nn::Model encode(const driver::Model& model);
 nn::Request encode(const driver::Request& request);
-int64_t encodeDeadline(const Deadline& deadline);
-int64_t encodeDuration(const driver::Duration& duration);
 nn::ExecutionConfig encodeConfig(const driver::ExecuteOptions& options);
 nn::Capabilities encode(const driver::Capabilities& capabilities);
 nn::Extension encode(const driver::Extension& extension);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/base/log.h"
+#include "hal/aidl/boot_time.h"
 #include "hal/aidl/buffer_object.h"
 #include "hal/aidl/callbacks.h"
 #include "hal/aidl/conversion.h"

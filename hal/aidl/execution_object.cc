@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "driver/model/footprint.h"
+#include "hal/aidl/boot_time.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/execution_answer.h"
 #include "hal/aidl/fenced.h"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "hal/aidl/boot_time.h"
 #include "hal/aidl/conversion.h"
 #include "hal/service/fences.h"
 

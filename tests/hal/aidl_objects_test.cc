@@ -23,6 +23,7 @@
 #include "engine/base/file_descriptor.h"
 #include "engine/base/log.h"
 #include "hal/aidl/aidl_object.h"
+#include "hal/aidl/boot_time.h"
 #include "hal/aidl/client/connection.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/device_object.h"

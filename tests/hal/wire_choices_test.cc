@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "hal/aidl/boot_time.h"
 #include "hal/aidl/client/connection.h"
 #include "hal/aidl/client/device.h"
 #include "hal/aidl/conversion.h"

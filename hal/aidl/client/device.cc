@@ -12,6 +12,7 @@
 #include "driver/model/expressible.h"
 #include "engine/base/log.h"
 #include "hal/aidl/aidl_object.h"
+#include "hal/aidl/boot_time.h"
 #include "hal/aidl/client/prepared_model.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/memory.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "driver/model/error_status.h"
+#include "hal/aidl/boot_time.h"
 #include "hal/aidl/conversion.h"
 #include "hal/aidl/types.h"
 #include "hal/client/sendable.h"
