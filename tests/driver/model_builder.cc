@@ -11,6 +11,10 @@ OperandSpec floats(std::vector<uint32_t> dimensions) {
     return {.type = OperandType::TENSOR_FLOAT32, .dimensions = std::move(dimensions)};
 }
 
+OperandSpec ints(std::vector<uint32_t> dimensions) {
+    return {.type = OperandType::TENSOR_INT32, .dimensions = std::move(dimensions)};
+}
+
 uint32_t ModelBuilder::add(const OperandSpec& spec, OperandLifeTime lifetime) {
     Operand operand;
     operand.type = spec.type;

@@ -29,6 +29,7 @@ struct OperandSpec {
 
 // A short way to write the tensors that most tests use.
 OperandSpec floats(std::vector<uint32_t> dimensions);
+OperandSpec ints(std::vector<uint32_t> dimensions);
 
 // The condition of IF and WHILE.
 inline const OperandSpec kFlag = {OperandType::TENSOR_BOOL8, {1}};
