@@ -6,7 +6,7 @@
 // yet (validate.h does that).
 //
 // Glossary. operand: a value of the model. operation: a computation from operands to operands.
-// pool: a piece of shared memory. lifetime: where an operand's value comes from.
+// pool: a block of shared memory. lifetime: where an operand's value comes from.
 
 #pragma once
 

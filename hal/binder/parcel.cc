@@ -139,7 +139,7 @@ void ParcelWriter::writeObject(const ObjectRef& object, uint32_t nullFlags) {
 }
 
 std::span<uint8_t> ParcelWriter::keepZeroed(size_t size) {
-    // One word at least, so that an empty piece has an address too.
+    // One word at least, so that an empty buffer has an address too.
     std::vector<uint64_t>& words = mKept.emplace_back(size / sizeof(uint64_t) + 1);
     return {reinterpret_cast<uint8_t*>(words.data()), size};
 }

@@ -11,7 +11,7 @@
 
 #define NO_TENSOR UINT32_MAX
 
-/* A piece of the bytes; not ended by a zero. */
+/* A part of the bytes; not ended by a zero. */
 typedef struct text {
     const char* data;
     uint32_t size;
