@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tables a file of results has; docs/results.md says what they mean."""
+"""The tables of a file of results; docs/results.md says what they mean."""
 
 from collections.abc import Mapping
 
