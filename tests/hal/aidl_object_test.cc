@@ -122,7 +122,7 @@ TEST_F(AidlObjects, RefuseHeadsThatAreNotTheirs) {
     EXPECT_EQ(send(kCode, *more), WireStatus::BAD_VALUE);
 }
 
-TEST_F(AidlObjects, AnswerNobodyWhoDoesNotWait) {
+TEST_F(AidlObjects, AnswerNoCallerThatDoesNotWait) {
     const RemoteInterface remote = connect(4);
     EXPECT_TRUE(remote.callOneway<nn::IPreparedModel::ConfigureExecutionBurst>({}).ok());
     EXPECT_EQ(mObject->served, 1);

@@ -133,7 +133,7 @@ TEST(AidlParcel, RefusesParcelablesThatTheirFieldsOutgrow) {
     EXPECT_FALSE(readBack<nn::OperandPerformance>(words({1, 16, 0, 1, 12, 0, 0})).ok());
 }
 
-TEST(AidlParcel, SkipsDescriptorsInFieldsThatNobodyKnows) {
+TEST(AidlParcel, SkipsDescriptorsInUnknownFields) {
     ParcelWriter parcel;
     AidlWriter writer(parcel, Release());
     const size_t at = writer.beginParcelable();

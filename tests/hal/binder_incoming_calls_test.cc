@@ -328,7 +328,7 @@ TEST_F(IncomingCalls, AFailedReplyEndsNeitherTheThreadNorAnotherCall) {
     EXPECT_EQ(kernel->buffersInUse(), 0u);
 }
 
-TEST_F(IncomingCalls, MalformedParcelsReachNobodyAndHarmNobody) {
+TEST_F(IncomingCalls, MalformedParcelsReachNoObjectAndDoNoHarm) {
     std::vector<StatusCode> codes;
     auto object = std::make_shared<ServedObject>([&](IncomingCall& call) {
         codes.push_back(call.arguments().readObject().status().code());

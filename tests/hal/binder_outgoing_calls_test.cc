@@ -103,7 +103,7 @@ TEST_F(OutgoingCalls, RefusesAReplyOutsideTheReceiveBuffer) {
               StatusCode::INTERNAL);
 }
 
-TEST_F(OutgoingCalls, RefusesACallToNobody) {
+TEST_F(OutgoingCalls, RefusesACallToNoObject) {
     EXPECT_EQ(mConnection.transact(nullptr, 1, ParcelWriter()).status().code(),
               StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(mConnection.transactOneway(nullptr, 1, ParcelWriter()).code(),
@@ -194,7 +194,7 @@ TEST_F(OutgoingCalls, AReplyWithTooManyDescriptorsIsRefusedAndClosed) {
     EXPECT_EQ(kernel->buffersInUse(), 0u);
 }
 
-TEST_F(OutgoingCalls, AReplyThatNobodyWaitsForIsGivenBack) {
+TEST_F(OutgoingCalls, AReplyThatIsNotWaitedForIsGivenBack) {
     const size_t before = openDescriptors();
     kernel->onOneway = [&](const SentCommand&) {
         return Returns().add(BR_REPLY, kernel->parcelOfDescriptors(0, 3));

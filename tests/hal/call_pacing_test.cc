@@ -52,7 +52,7 @@ TEST(CallPacing, KeepsAnswersFromAFloodWhileOthersCall) {
     EXPECT_EQ(pacing.pausing(), 0U);
 }
 
-TEST(CallPacing, HoldsNobodyUpWhoIsAlone) {
+TEST(CallPacing, HoldsNoCallerUpThatIsAlone) {
     CallPacing pacing(8, false, 0);
     compute(pacing, kFlooding);
     ServedCalls calls;

@@ -361,7 +361,7 @@ TEST_P(CompilationCachingSecurity, EveryByte) {
 
 // Somebody stands still in the middle of writing to the file, with its lock. That is waited for
 // once, and not for long.
-TEST_P(CompilationCachingSecurity, AFileThatIsHeldKeepsNobodyWaiting) {
+TEST_P(CompilationCachingSecurity, AFileThatIsHeldKeepsNoClientWaiting) {
     const auto page = attacker::HeldPage::make();
     if (!page.ok()) {
         GTEST_SKIP() << page.status().message();

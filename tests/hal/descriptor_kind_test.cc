@@ -159,7 +159,7 @@ bool ends(Work work) {
     return *done;
 }
 
-TEST(DescriptorKinds, FilesOfASilentFileSystemKeepNobodyWaiting) {
+TEST(DescriptorKinds, FilesOfASilentFileSystemKeepNoCallerWaiting) {
     for (const bool tellsSize : {false, true}) {
         const Result<std::unique_ptr<SilentFile>> file = SilentFile::make(4096, tellsSize);
         if (!file.ok()) {
@@ -172,7 +172,7 @@ TEST(DescriptorKinds, FilesOfASilentFileSystemKeepNobodyWaiting) {
     }
 }
 
-TEST(DescriptorKinds, AFileThatIsBeingWrittenKeepsNobodyWaiting) {
+TEST(DescriptorKinds, AFileThatIsBeingWrittenKeepsNoCallerWaiting) {
     const Result<std::unique_ptr<HeldPage>> page = HeldPage::make();
     if (!page.ok()) {
         GTEST_SKIP() << page.status().message();

@@ -86,7 +86,7 @@ TEST_F(Registrations, AreMadeAgainWhenAnotherServiceTakesTheName) {
     EXPECT_TRUE(mFirst->waitForAdded(2));
 }
 
-TEST_F(Registrations, AreMadeAgainWhenTheNameIsGoneAndNobodyTells) {
+TEST_F(Registrations, AreMadeAgainWhenTheNameIsGoneWithoutANotice) {
     const auto mute = mProcess->startManager({.notifies = false});
     Result<std::unique_ptr<Registration>> registration = start(std::chrono::milliseconds(10));
     ASSERT_TRUE(registration.ok());

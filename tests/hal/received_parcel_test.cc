@@ -49,7 +49,7 @@ class ReceivedParcels : public ::testing::Test {
     size_t mBefore = 0;
 };
 
-TEST_F(ReceivedParcels, CloseDescriptorsThatNobodyRead) {
+TEST_F(ReceivedParcels, CloseUnreadDescriptors) {
     ParcelWriter writer;
     for (int i = 0; i < 254; ++i) {
         writer.writeDescriptor(0);

@@ -115,13 +115,13 @@ void expectRefused(const Act& act, const std::string& name) {
                 "E/halyard: system call [0-9]+ \\(" + name + "\\) is not on the list");
 }
 
-TEST(SeccompDeathTest, EndsWhoeverStartsPrograms) {
+TEST(SeccompDeathTest, EndsAProcessThatStartsPrograms) {
     expectRefused([] { execl("/bin/true", "true", nullptr); }, "execve");
     expectRefused([] { fork(); }, "clone");
     expectRefused([] { syscall(__NR_clone, CLONE_VM | SIGCHLD, 0, 0, 0, 0); }, "clone");
 }
 
-TEST(SeccompDeathTest, EndsWhoeverTalksToTheNetworkOrToOtherProcesses) {
+TEST(SeccompDeathTest, EndsAProcessThatTalksToTheNetworkOrToOthers) {
     expectRefused([] { socket(AF_INET, SOCK_STREAM, 0); }, "socket");
     expectRefused([] { socket(AF_NETLINK, SOCK_RAW, 0); }, "socket");
     expectRefused([] { ptrace(PTRACE_ATTACH, getpid() + 1, nullptr, nullptr); }, "ptrace");
@@ -129,7 +129,7 @@ TEST(SeccompDeathTest, EndsWhoeverTalksToTheNetworkOrToOtherProcesses) {
     expectRefused([] { syscall(__NR_tgkill, getpid() + 1, getpid() + 1, 0); }, "tgkill");
 }
 
-TEST(SeccompDeathTest, EndsWhoeverMakesCodeOfMemory) {
+TEST(SeccompDeathTest, EndsAProcessThatMakesCodeOfMemory) {
     expectRefused(
             [] { mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); },
             "mmap");
@@ -138,7 +138,7 @@ TEST(SeccompDeathTest, EndsWhoeverMakesCodeOfMemory) {
     munmap(page, 4096);
 }
 
-TEST(SeccompDeathTest, EndsWhoeverAsksADriverForAnythingElse) {
+TEST(SeccompDeathTest, EndsAProcessThatAsksADriverForAnythingElse) {
     expectRefused([] { ioctl(0, 0x5412, "x"); }, "ioctl");
     expectRefused([] { ioctl(0, BINDER_SET_CONTEXT_MGR, 0); }, "ioctl");
     expectRefused([] { fcntl(0, F_SETOWN, 1); }, "fcntl");
@@ -164,7 +164,7 @@ TEST(SeccompDeathTest, OpensNoFilesWhileServing) {
     }
 }
 
-TEST(SeccompDeathTest, EndsWhoeverConnectsWhileServing) {
+TEST(SeccompDeathTest, EndsAProcessThatConnectsWhileServing) {
     const int there = socket(AF_UNIX, SOCK_DGRAM, 0);
     sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/socket/another"};
     const auto* bare = reinterpret_cast<const sockaddr*>(&address);
@@ -182,7 +182,7 @@ TEST(SeccompDeathTest, EndsWhoeverConnectsWhileServing) {
     close(there);
 }
 
-TEST(SeccompDeathTest, EndsWhoeverChangesItsPartInBinderWhileServing) {
+TEST(SeccompDeathTest, EndsAProcessThatChangesItsPartInBinderWhileServing) {
     uint32_t threads = 1000;
     expectRefusedWhileServing([&] { return ioctl(0, BINDER_SET_MAX_THREADS, &threads); }, "ioctl");
     expectRefusedWhileServing([] { return syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, 0); },

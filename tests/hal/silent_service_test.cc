@@ -83,7 +83,7 @@ class SilentServices : public ::testing::Test {
     std::vector<StatusCode> mTold;
 };
 
-TEST_F(SilentServices, ThatRefuseLeaveNobodyWaiting) {
+TEST_F(SilentServices, ThatRefuseLeaveNoCallerWaiting) {
     EXPECT_EQ(prepareOn(driver::ErrorStatus::RESOURCE_EXHAUSTED_TRANSIENT).code(),
               StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(mTold, std::vector{StatusCode::RESOURCE_EXHAUSTED});
@@ -91,7 +91,7 @@ TEST_F(SilentServices, ThatRefuseLeaveNobodyWaiting) {
     EXPECT_EQ(mTold.size(), 1U);
 }
 
-TEST_F(SilentServices, ThatDieLeaveNobodyWaiting) {
+TEST_F(SilentServices, ThatDieLeaveNoCallerWaiting) {
     EXPECT_TRUE(prepareOn(driver::ErrorStatus::NONE).ok());
     EXPECT_EQ(mTold.size(), 0U);
     mProcess->kill(mService);
@@ -189,14 +189,14 @@ class SilentModels : public SilentServices {
     const std::shared_ptr<Liveness> mLiveness = std::make_shared<Liveness>();
 };
 
-TEST_F(SilentModels, ThatRefuseLeaveNobodyWaiting) {
+TEST_F(SilentModels, ThatRefuseLeaveNoCallerWaiting) {
     EXPECT_EQ(executeOn(driver::ErrorStatus::DEVICE_UNAVAILABLE).code(), StatusCode::UNAVAILABLE);
     EXPECT_EQ(mTold, std::vector{StatusCode::UNAVAILABLE});
     mLiveness->died();
     EXPECT_EQ(mTold.size(), 1U);
 }
 
-TEST_F(SilentModels, ThatDieLeaveNobodyWaiting) {
+TEST_F(SilentModels, ThatDieLeaveNoCallerWaiting) {
     EXPECT_TRUE(executeOn(driver::ErrorStatus::NONE).ok());
     EXPECT_EQ(mTold.size(), 0U);
     mLiveness->died();

@@ -174,7 +174,7 @@ TEST_F(Fenced, TellsEachOfManyOfItsOwn) {
 
 // The client has its fences open as well: one whose waiting has ended is looked at no more, and
 // keeps no thread busy.
-TEST_F(Fenced, LooksAtNoFenceThatNobodyWaitsForAnyMore) {
+TEST_F(Fenced, LooksAtNoFenceThatIsNoLongerWaitedFor) {
     const Fence mine = pending();
     auto dup = std::make_shared<const FileDescriptor>(fcntl(mine->get(), F_DUPFD_CLOEXEC, 0));
     const Awaited<Status> late =

@@ -87,7 +87,7 @@ TEST(Precedence, AsksAgainAfterAStep) {
     EXPECT_FALSE(Asking(low).answer());
 }
 
-TEST(Precedence, NobodyStandsStillForEver) {
+TEST(Precedence, NoWorkStandsStillForEver) {
     Precedence precedence({.step = hours(1), .most = milliseconds(1)});
     const Precedence::Running high(precedence, Priority::HIGH);
     const Precedence::Running low(precedence, Priority::LOW);

@@ -48,7 +48,7 @@ Prepared prepareAndWait(const Device& device, const Model& model, HalVersion ver
     return prepared;
 }
 
-TEST(Device, RejectsABackendThatNobodyKnowsAndListsThoseThatAreKnown) {
+TEST(Device, RejectsAnUnknownBackendAndListsTheKnownOnes) {
     Options options;
     options.backends = {"CpuRef", "TpuAcc"};
     const Status status = Device::create(options).status();

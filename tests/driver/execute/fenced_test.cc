@@ -86,7 +86,7 @@ TEST_F(FencedExecution, BeginsOnceItsFencesHaveHappened) {
     awaitNothingHeld();
 }
 
-TEST_F(FencedExecution, HoldsNobodyUpHoweverManyWait) {
+TEST_F(FencedExecution, HoldsNoThreadUpHoweverManyWait) {
     const Fence last = pending();
     std::vector<Awaited<Status>> waiting;
     for (int i = 0; i < 200; ++i) {

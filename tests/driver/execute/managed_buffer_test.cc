@@ -341,7 +341,7 @@ TEST_F(ManagedBuffers, FailWhereAnOutputIsLargerThanTheyAre) {
     EXPECT_EQ(failed.message(), "output 0: its shape is [2, 2], and its buffer's [1, 2]");
 }
 
-TEST_F(ManagedBuffers, TakeOpenDimensionsFromWhoeverSaysThem) {
+TEST_F(ManagedBuffers, TakeOpenDimensionsFromTheRoleThatSaysThem) {
     const auto open = prepare(mClient, openModel()).value();
     Description description = {.dimensions = {}, .inputs = {{.model = open}}, .outputs = {}};
     expectRefused(description, StatusCode::UNSUPPORTED,

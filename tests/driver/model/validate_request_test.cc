@@ -233,7 +233,7 @@ TEST(RequestShapes, TakeEachExtentFromWhoKnowsIt) {
     EXPECT_EQ(shapes.outputs[0], (engine::Shape{2, 3}));
 }
 
-TEST(RequestShapes, LeaveOpenWhatNobodyKnows) {
+TEST(RequestShapes, LeaveUnknownExtentsOpen) {
     RequestBuilder builder = validRequest();
     builder.request().outputs[0].dimensions = {};
     RequestShapes shapes;

@@ -502,7 +502,7 @@ TEST(Lowering, MarksConstantsThatAClientCanWriteTo) {
     EXPECT_FALSE(isShared(reshape().constant<int32_t>(ints({1}), {6}).output(kOpen).graph()));
 }
 
-TEST(Lowering, StopsWhenNobodyWaitsAnyMore) {
+TEST(Lowering, StopsWhenItIsNoLongerWaitedFor) {
     const std::atomic<bool> cancelled = true;
     const Model model = OperationModel(OperationType::RELU).input(kOpen).output(kOpen).build();
     const Constants constants(model, poolsOf(model));

@@ -107,7 +107,7 @@ TEST_F(LateWorkersTest, LeavesOutHalfAtMost) {
     EXPECT_EQ(mLate.leftOut().count(), 8U);
 }
 
-TEST_F(LateWorkersTest, LeavesOutNobodyWhoIsNoWorseThanTheHolder) {
+TEST_F(LateWorkersTest, LeavesOutNoWorkerThatIsNoWorseThanTheHolder) {
     for (int i = 0; i < 1000; ++i) {
         compute({1, 2, 3}, milliseconds(3), milliseconds(3));
         EXPECT_TRUE(mLate.leftOut().empty());
@@ -136,7 +136,7 @@ TEST_F(LateWorkersTest, ForgivesWhoIsLateNoLonger) {
     EXPECT_LE(computeUntilBack(1), LateWorkers::kLeastAbsence + kLease);
 }
 
-TEST_F(LateWorkersTest, ForgivesNobodyForTimeThatNothingComputed) {
+TEST_F(LateWorkersTest, ForgivesNoWorkerForTimeThatNothingComputed) {
     computeUntilOut({1}, milliseconds(5));
     computeUntilBack(1);
     mNow += milliseconds(100'000);

@@ -23,7 +23,7 @@ TEST(RecentUse, IsMuchBesideOthers) {
     EXPECT_FALSE(use.isMuch(3, kNow)) << "who has never been seen";
 }
 
-TEST(RecentUse, IsNotMuchWhereNobodyElseIsThere) {
+TEST(RecentUse, IsNotMuchWhereNoOtherIsThere) {
     RecentUse use;
     use.add(1, milliseconds(2000), kNow);
     EXPECT_FALSE(use.isMuch(1, kNow));

@@ -212,7 +212,7 @@ TEST_F(GpuAccOnAFailingDevice, BuildsNothingForAProgramThatComesBack) {
 
 // A program that came in a file is for clients that bring it, not for those that would have it
 // built.
-TEST_F(GpuAccOnAFailingDevice, GivesAProgramThatCameBackToNobodyElse) {
+TEST_F(GpuAccOnAFailingDevice, GivesAProgramThatCameBackToNoOther) {
     const auto counted = [&](const char* what) { return call<int()>(what)(); };
     SectionWriter writer;
     const std::unique_ptr<const Backend> backend = open().value();
@@ -377,7 +377,7 @@ TEST_F(GpuAccOnAFailingCompiler, BuildsInAnotherProcess) {
     dlclose(library);
 }
 
-TEST_F(GpuAccOnAFailingCompiler, IsKeptByNobodyWhereThereIsNoLibrary) {
+TEST_F(GpuAccOnAFailingCompiler, IsNotKeptWhereThereIsNoLibrary) {
     const auto start = [](const std::string& library) {
         return gpu::CompilerProcess::start({.library = library, .device = ""},
                                            std::chrono::milliseconds(500))

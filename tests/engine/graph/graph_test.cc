@@ -43,7 +43,7 @@ TEST(Graph, CopiesConstantsThatAreNotAlignedToTheirElements) {
     EXPECT_EQ(pool.use_count(), 1) << "the pool is not needed any more";
 }
 
-TEST(Graph, CopiesConstantsThatNobodyOwns) {
+TEST(Graph, CopiesConstantsWithoutAnOwner) {
     Graph graph;
     Bytes bytes = {1, 0, 0, 0};
     const Result<TensorId> id = graph.addConstant(int32s({1}), {.owner = nullptr, .bytes = bytes});

@@ -49,7 +49,7 @@ TEST(ReduceToBfloat16, RoundsWeightsAndNothingElse) {
     EXPECT_TRUE(computeTheSame(before, graph, test.random(), 2e-2));
 }
 
-TEST(ReduceToBfloat16, LeavesGraphsAloneThatNobodyAskedItFor) {
+TEST(ReduceToBfloat16, LeavesGraphsAloneUnlessAskedFor) {
     TestGraph test;
     const TensorId x = test.input(floatType({3, 4}));
     Graph graph = test.build({test.node(FullyConnected(), {x, test.constant(floatType({5, 4})),

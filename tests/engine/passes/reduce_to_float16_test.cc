@@ -59,7 +59,7 @@ TEST(ReduceToFloat16, ConvertsAtTheBordersOfTheGraphAlone) {
     EXPECT_TRUE(computeTheSame(before, graph, test.random(), kRounding));
 }
 
-TEST(ReduceToFloat16, LeavesGraphsAloneThatNobodyAskedItFor) {
+TEST(ReduceToFloat16, LeavesGraphsAloneUnlessAskedFor) {
     TestGraph test;
     const Graph before = test.build({convolve(test, test.input(floatType({1, 8, 8, 2})), 3)});
     for (const FloatPrecision precision : {FloatPrecision::FLOAT32, FloatPrecision::BFLOAT16}) {

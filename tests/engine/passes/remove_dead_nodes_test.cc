@@ -9,7 +9,7 @@
 namespace halyard::engine::pass_test {
 namespace {
 
-TEST(RemoveDeadNodes, RemovesChainsThatNobodyReads) {
+TEST(RemoveDeadNodes, RemovesChainsThatAreNotRead) {
     TestGraph test;
     const TensorId x = test.input(floatType({4}));
     const TensorId y = test.node(Unary(), {x});
@@ -35,7 +35,7 @@ TEST(RemoveDeadNodes, KeepsANodeOfWhichOneOutputIsRead) {
     EXPECT_EQ(kindsOf(after(removeDeadNodes, test.build({indices}))), Kinds{"TopK"});
 }
 
-TEST(RemoveDeadNodes, KeepsInputsThatNobodyReads) {
+TEST(RemoveDeadNodes, KeepsInputsThatAreNotRead) {
     TestGraph test;
     const TensorId x = test.input(floatType({4}));
     test.input(floatType({4}));

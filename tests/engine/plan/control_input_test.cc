@@ -51,7 +51,7 @@ TEST_F(ControlInput, IsReadFromACopy) {
     EXPECT_FALSE(hasRead(shape.data()));
 }
 
-TEST_F(ControlInput, ThatNobodyElseWritesIsReadInPlace) {
+TEST_F(ControlInput, ThatNoOtherNodeWritesIsReadInPlace) {
     const TensorId data = graph.addTensor(float32({4}));
     const TensorId requested = graph.addTensor(int32({2}));
     graph.setInputs({data, requested});

@@ -135,7 +135,7 @@ TEST_F(ExecutionTest, RunsAGraphWithoutNodes) {
     EXPECT_EQ(out, in);
 }
 
-TEST_F(ExecutionTest, ComputesOutputsThatNobodyWants) {
+TEST_F(ExecutionTest, ComputesUnwantedOutputs) {
     const TensorId y = addActivate(graph, x);
     build({x}, {y, addSum(graph, y, y), x});
     Floats out(4);

@@ -77,7 +77,7 @@ class Fallback : public testing::Test {
     const BackendList mThree = {&mFast, &mMiddle, &mLast};
 };
 
-TEST_F(Fallback, LeavesEverythingWhereNobodySetsALimit) {
+TEST_F(Fallback, LeavesEverythingWhereNoLimitIsSet) {
     EXPECT_EQ(backendsOf(analyzed(chain("RSRRS"), mTwo)),
               (Names{"Fast", "Last", "Fast", "Fast", "Last"}));
 }
@@ -100,7 +100,7 @@ TEST_F(Fallback, GoesToTheNextBackendThatTakesTheNode) {
     EXPECT_EQ(graph.placement[1].refusals[1].backend, "Middle");
 }
 
-TEST_F(Fallback, KeepsSmallPartitionsThatNobodyElseTakes) {
+TEST_F(Fallback, KeepsSmallPartitionsThatNoOtherBackendTakes) {
     const FakeBackend sums("Sums", {NodeKind::Binary});
     const BackendList backends = {&mFast, &sums};
     EXPECT_EQ(backendsOf(analyzed(chain("RSR"), backends,
@@ -290,7 +290,7 @@ TEST_F(PartitionsThatFail, OfGraphsInsideGoToo) {
     EXPECT_EQ(backendsOf(**program), (Names{"planner", "Last", "Last", "Last", "Last"}));
 }
 
-TEST_F(PartitionsThatFail, FailTheModelWhereNobodyElseTakesThemOrMay) {
+TEST_F(PartitionsThatFail, FailTheModelWhereNoOtherBackendTakesThemOrMay) {
     mBroken.onCompile = [](const auto& /*arguments*/) { return internalError("no kernel"); };
     const Status alone = build(chain("RR"), {&mBroken}).status();
     EXPECT_EQ(alone.message(), "Broken: no kernel");

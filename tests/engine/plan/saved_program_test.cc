@@ -261,7 +261,7 @@ TEST_F(SavedProgram, IsRefusedOrRightWhateverByteIsFlipped) {
 }
 
 // As if the checksum had been made for it: what a client could write.
-TEST_F(SavedProgram, HurtsNobodyWhoeverMadeIt) {
+TEST_F(SavedProgram, DoesNoHarmWhereverItComesFrom) {
     SectionWriter whole;
     const auto program = buildOrDie(graph, both);
     program->save(whole, SavedBlobs::ALL);

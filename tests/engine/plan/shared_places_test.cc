@@ -288,7 +288,7 @@ class Replaced {
     std::vector<std::optional<size_t>> mReplaceable;
 };
 
-TEST(ReplacedPlaces, AreThoseOfInputsThatNobodyReadsAgain) {
+TEST(ReplacedPlaces, AreThoseOfInputsThatAreNotReadAgain) {
     OnePartition partition;
     const TensorId a = partition.negative(partition.x());
     const TensorId b = partition.negative(a);

@@ -175,7 +175,7 @@ TEST_F(DaemonTest, TheOldestSilentOneGivesWay) {
     EXPECT_EQ(mDaemon->connections(), kPlaces);
 }
 
-TEST_F(DaemonTest, WhoeverWasLetInDoesNotGiveWay) {
+TEST_F(DaemonTest, AClientThatWasLetInDoesNotGiveWay) {
     start();
     std::vector<std::unique_ptr<Client>> online;
     for (size_t i = 0; i < kPlaces; ++i) {

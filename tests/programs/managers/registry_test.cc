@@ -206,7 +206,7 @@ TEST_F(RegistryTest, ANameIsItsOwnersWhileThatLives) {
     EXPECT_TRUE(mRegistry->add("x", ObjectRef(remote()), kChain, of(second)).ok());
 }
 
-TEST_F(RegistryTest, TheInterfaceThatAllHaveIsNobodys) {
+TEST_F(RegistryTest, TheInterfaceThatAllHaveHasNoOwner) {
     const std::string root = "android.hidl.base@1.0::IBase";
     const Bystander other;
     const auto first = remote();
@@ -252,7 +252,7 @@ TEST_F(RegistryTest, ListenersAreToldOfWhatIsThereAlready) {
                                        {oneName, kChain[0], "y", true}}));
 }
 
-TEST_F(RegistryTest, NobodyIsToldOfWhatWasRefused) {
+TEST_F(RegistryTest, NoListenerIsToldOfARefusal) {
     limit({.registrations = 1});
     ASSERT_TRUE(mRegistry->addListener(kChain[0], "", ObjectRef(remote()), me).ok());
     EXPECT_FALSE(mRegistry->add("x", ObjectRef(remote()), kChain, me).ok());

@@ -158,7 +158,7 @@ bool all(const Check& /*check*/) {
     return true;
 }
 
-TEST_P(WrongDevices, GiveBuffersToWhoeverAsks) {
+TEST_P(WrongDevices, GiveBuffersToAnyCaller) {
     Wrongs wrongs;
     wrongs.allocated = [](const auto&, auto& given) { given = makeCarelessBuffer(); };
     expectAllFailed(wrongs, "MemoryDomainAllocateTest", all);
