@@ -51,7 +51,7 @@ def place(file: Path, case: ElementTree.Element) -> str:
     where = case.get("classname", "")
     if where.startswith("tests.device"):
         return "virtual device (x86-64, kernel binder)"
-    if where.startswith("tests.arm64.test_virtual_device"):
+    if where.startswith(("tests.arm64.test_virtual_device", "tests.arm64.test_large_pages")):
         return "virtual device (arm64, kernel binder)"
     if where.startswith("tests.arm64"):
         return "host, arm64 programs emulated"

@@ -53,7 +53,8 @@ def find(machine: Machine, cache: Path, root: Path = Path("/")) -> Kernel:
         folder = root / "lib/modules" / release
         if os.access(image, os.R_OK) and _has_modules(machine, folder):
             return _load(machine, release, image, folder, cache, f"installed, {image}")
-    kept = cache / "kernels" / machine.name
+    name = machine.kernel_package if machine.kernel_backported else machine.name
+    kept = cache / "kernels" / name
     if not (_complete(machine, kept) and _has_modules(machine, kept / "modules")):
         _download(machine, kept)
     release = (kept / "release").read_text().strip()
@@ -80,6 +81,9 @@ def _load(
 
 # ---- modules ------------------------------------------------------------------------------------
 
+# Of the kernel's build: the modules that it has inside, a path for each.
+_BUILT_IN = "modules.builtin"
+
 
 def module_files(folder: Path) -> Mapping[str, Path]:
     """Each module below a folder by its name, in which `-` is `_`."""
@@ -90,17 +94,28 @@ def module_files(folder: Path) -> Mapping[str, Path]:
     }
 
 
+def built_in(folder: Path) -> frozenset[str]:
+    """The names of what the kernel of the modules in a folder has inside, and is never loaded."""
+    return frozenset(
+        Path(line).stem.replace("-", "_")
+        for path in folder.rglob(_BUILT_IN)
+        for line in path.read_text().splitlines()
+    )
+
+
 def load_modules(folder: Path, wanted: Iterable[tuple[str, str]]) -> tuple[Module, ...]:
-    """The modules and all they depend on, in an order in which they can be loaded.
+    """The modules and all they depend on, in an order in which they can be loaded; none for what is
+    built in, unless it is to have parameters.
 
     Dependencies come from the modules themselves: modules.dep exists only where depmod ran, and it
     does not run when a package is merely unpacked.
     """
     files = module_files(folder)
+    inside = built_in(folder)
     ordered: dict[str, Module] = {}
 
     def add(name: str, parameters: str, chain: tuple[str, ...]) -> None:
-        if name in ordered:
+        if name in ordered or (name in inside and not parameters):
             return
         if name not in files or name in chain:
             raise VmError(f"{folder}: no module {name} (for {' -> '.join(chain) or 'the device'})")
@@ -140,7 +155,10 @@ def dependencies(image: bytes) -> list[str]:
 
 def _has_modules(machine: Machine, folder: Path) -> bool:
     files = module_files(folder) if folder.is_dir() else {}
-    return all(name in files for name, _ in machine.modules)
+    inside = built_in(folder)
+    return all(
+        name in files or (name in inside and not parameters) for name, parameters in machine.modules
+    )
 
 
 def _loadable(machine: Machine, folder: Path) -> dict[str, tuple[Module, ...]]:
@@ -211,7 +229,7 @@ def _complete(machine: Machine, kept: Path) -> bool:
 
 
 def _download(machine: Machine, kept: Path) -> None:
-    packages = Packages(machine.debian, kept.parent.parent)
+    packages = Packages(machine.debian, kept.parent.parent, backports=machine.kernel_backported)
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
         work = Path(folder)
@@ -228,6 +246,8 @@ def _download(machine: Machine, kept: Path) -> None:
         later = _loadable(machine, modules).values()
         for module in [*load_modules(modules, machine.modules), *itertools.chain(*later)]:
             (new / "modules" / f"{module.name}.ko").write_bytes(module.image)
+        for listed in modules.rglob(_BUILT_IN):
+            shutil.copy(listed, new / "modules")
         shutil.copy(image, new / "vmlinuz")
         (new / "wanted").write_text(wanted_modules(machine))
         (new / "release").write_text(release + "\n")

@@ -3,7 +3,7 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 MachineName = Literal["x86_64", "arm64"]
@@ -29,6 +29,7 @@ class Machine:
     kernel_arguments: tuple[str, ...]
     debian: str  # the name of its packages' architecture
     kernel_package: str  # Debian's meta package
+    kernel_backported: bool  # whether it is one of the backports
     # With their parameters, in this order; what they depend on is found and goes before.
     modules: tuple[tuple[str, str], ...]
     # Those that a device may be told to load later, where its kernel has them.
@@ -80,6 +81,7 @@ X86_64 = Machine(
     ),
     debian="amd64",
     kernel_package="linux-image-amd64",
+    kernel_backported=False,
     modules=_MODULES,
     loadable=_LOADABLE,
     elf_machine="EM_X86_64",
@@ -116,6 +118,7 @@ ARM64 = Machine(
     ),
     debian="arm64",
     kernel_package="linux-image-arm64",
+    kernel_backported=False,
     modules=_MODULES,
     loadable=_LOADABLE,
     elf_machine="EM_AARCH64",
@@ -127,5 +130,9 @@ ARM64 = Machine(
     ),
     cross_root="/usr/aarch64-linux-gnu",
 )
+
+# With pages of 16 KiB, as phones may have them since Android 15. Debian 12 has such a kernel in its
+# backports alone.
+ARM64_16K = replace(ARM64, kernel_package="linux-image-arm64-16k", kernel_backported=True)
 
 MACHINES: Mapping[str, Machine] = {machine.name: machine for machine in (X86_64, ARM64)}

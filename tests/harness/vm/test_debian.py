@@ -26,8 +26,9 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
         calls = tmp_path / "calls"
         for name, body in {
             "apt-cache": "true",
-            "apt-get": 'while [ "$1" != download ]; do [ $# = 0 ] && exit; shift; done; shift\n'
-            + download,
+            "apt-get": '[ "$1" = indextargets ] && printf "Debian\\thttp://m/\\t%s\\n" '
+            "old-updates old && exit\n"
+            'while [ "$1" != download ]; do [ $# = 0 ] && exit; shift; done; shift\n' + download,
             "dpkg": f"echo {architecture}",
             "dpkg-deb": 'mkdir -p "$3/usr" && cp "$2" "$3/usr/"',
         }.items():
@@ -61,6 +62,18 @@ def test_this_machines_packages_come_from_the_systems_lists(fake: Fake, tmp_path
     lines = [line for line in calls.read_text().splitlines() if line.startswith("apt-get")]
     assert lines == ["apt-get download one"]
     assert not (tmp_path / "cache").exists()
+
+
+def test_backports_are_those_of_the_systems_release_and_mirror(fake: Fake, tmp_path: Path) -> None:
+    calls = fake("arm64")
+    Packages("arm64", tmp_path / "cache", backports=True).unpack(["one"], tmp_path / "root")
+    lists = tmp_path / "cache/apt/arm64-backports"
+    assert (lists / "backports.list").read_text() == "deb http://m/ old-backports main\n"
+    lines = [line for line in calls.read_text().splitlines() if line.endswith((" update", " one"))]
+    assert len(lines) == 2
+    for line in lines:
+        assert f"Dir::Etc::SourceList={lists}/backports.list" in line
+        assert "Dir::Etc::SourceParts=/dev/null" in line
 
 
 def test_what_apt_says_is_in_the_error(fake: Fake, tmp_path: Path) -> None:

@@ -130,6 +130,19 @@ def test_a_missing_dependency_is_named_with_its_chain(tmp_path: Path) -> None:
         kernel.load_modules(tmp_path, [("a", "")])
 
 
+def test_what_a_kernel_has_inside_is_not_loaded(tmp_path: Path) -> None:
+    (tmp_path / "modules.builtin").write_text("kernel/b-c.ko\nkernel/d.ko\n")
+    (tmp_path / "a.ko").write_bytes(kernel_module("depends=b-c"))
+    loaded = kernel.load_modules(tmp_path, [("a", ""), ("d", "")])
+    assert [module.name for module in loaded] == ["a"]
+
+
+def test_what_a_kernel_has_inside_takes_no_parameters(tmp_path: Path) -> None:
+    (tmp_path / "modules.builtin").write_text("kernel/a.ko\n")
+    with pytest.raises(VmError, match="no module a"):
+        kernel.load_modules(tmp_path, [("a", "x=1")])
+
+
 def test_a_cycle_of_modules_ends(tmp_path: Path) -> None:
     (tmp_path / "a.ko").write_bytes(kernel_module("depends=b"))
     (tmp_path / "b.ko").write_bytes(kernel_module("depends=a"))
