@@ -17,6 +17,8 @@ ADBD = "adbd"
 HWSERVICEMANAGER = "hwservicemanager"
 SERVICEMANAGER = "servicemanager"
 PROGRAMS = (SERVICE, RUNNER, ADBD, HWSERVICEMANAGER, SERVICEMANAGER)
+# No program, but what QEMU loads on this machine to count those of another one's instructions.
+INSTRUCTION_COUNTER = "instruction-counter.so"
 
 # The CMake presets of builds for other machines than this one, by what their kernels call them.
 _CROSS_BUILDS: Mapping[str, str] = {"aarch64": "arm64"}
@@ -32,7 +34,7 @@ def program(name: str, machine: str | None = None) -> Path:
     `machine` is what the kernel there says to `uname -m`; left out: this machine's.
     """
     file_name = SERVICE if name == "service" else name
-    if file_name not in PROGRAMS:
+    if file_name not in (*PROGRAMS, INSTRUCTION_COUNTER):
         raise ProgramMissing(
             f"there is no program {name}; there are service, {', '.join(PROGRAMS)}"
         )
