@@ -57,6 +57,29 @@ TEST(MovingAcc, TransposesLargeMatricesOfOddExtents) {
     });
 }
 
+TEST(MovingAcc, TransposesLongRowsOfFewElements) {
+    forEachType([](RandomValues& random, DataType type) {
+        // Where rows are as short as a colour they lie in one vector; pairs move as one element.
+        const int32_t few = random.integer(1, 20);
+        const int32_t many = random.integer(1, 3) * random.integer(1, 300);
+        const TensorType pixels = randomType(random, type, {2, many, few});
+        const TensorType planes = randomType(random, type, {2, few, many});
+        const TensorType pairs = randomType(random, type, {random.integer(1, 40), few, 2});
+        ASSERT_TRUE(agrees(Transpose(), {randomValues(random, pixels), list({0, 2, 1})}, {pixels}));
+        ASSERT_TRUE(agrees(Transpose(), {randomValues(random, planes), list({0, 2, 1})}, {planes}));
+        ASSERT_TRUE(agrees(Transpose(), {randomValues(random, pairs), list({1, 0, 2})}, {pairs}));
+    });
+}
+
+TEST(MovingAcc, ShufflesManyChannels) {
+    forEachType([](RandomValues& random, DataType type) {
+        const int32_t groups = random.integer(2, 9);
+        const TensorType x = randomType(random, type, {2, 3, groups * random.integer(1, 70)});
+        ASSERT_TRUE(agrees(ChannelShuffle{.groups = groups, .axis = 2}, {randomValues(random, x)},
+                           {x}));
+    });
+}
+
 TEST(MovingAcc, CopiesWhatOnlyChangesItsShape) {
     forEachType([](RandomValues& random, DataType type) {
         const TensorType x = randomType(random, type, randomShape(random, 3, 0, 50));

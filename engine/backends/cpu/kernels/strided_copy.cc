@@ -1,118 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "engine/backends/cpu/kernels/strided_copy.cc"
-#include "engine/backends/cpu/vectors/targets.h"
-
 #include "engine/backends/cpu/kernels/strided_copy.h"
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
-#ifndef HALYARD_ENGINE_BACKENDS_CPU_STRIDED_COPY_CC_
-#define HALYARD_ENGINE_BACKENDS_CPU_STRIDED_COPY_CC_
-namespace halyard::engine::cpu {
+#include "engine/backends/cpu/kernels/transposed_block.h"
 
-// to[column * toStride + row] = from[row * fromStride + column].
-template <typename T>
-struct TransposedBlock {
-    const T* from = nullptr;
-    int64_t fromStride = 0;
-    T* to = nullptr;
-    int64_t toStride = 0;
-    int64_t rows = 0;
-    int64_t columns = 0;
-};
-
-struct Transposes {
-    void (*bytes)(const TransposedBlock<uint8_t>& block);
-    void (*halfWords)(const TransposedBlock<uint16_t>& block);
-    void (*words)(const TransposedBlock<uint32_t>& block);
-};
-
-}  // namespace halyard::engine::cpu
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace halyard::engine::cpu {
-namespace HWY_NAMESPACE {
-namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-// Interleaving the first half of the rows with the second one, as often as a row's length has bits,
-// leaves the columns.
-template <typename T>
-HWY_INLINE void transposeSquare(const TransposedBlock<T>& block, int64_t row, int64_t column) {
-    constexpr int kN = 16 / sizeof(T);
-    const hn::FixedTag<T, kN> tag;
-    hn::Vec<decltype(tag)> rows[kN];
-    for (int i = 0; i < kN; ++i) {
-        rows[i] = hn::LoadU(tag, block.from + (row + i) * block.fromStride + column);
-    }
-    for (int length = kN; length > 1; length /= 2) {
-        hn::Vec<decltype(tag)> mixed[kN];
-        for (int i = 0; i < kN / 2; ++i) {
-            mixed[2 * i] = hn::InterleaveLower(tag, rows[i], rows[i + kN / 2]);
-            mixed[2 * i + 1] = hn::InterleaveUpper(tag, rows[i], rows[i + kN / 2]);
-        }
-        std::copy(mixed, mixed + kN, rows);
-    }
-    for (int i = 0; i < kN; ++i) {
-        hn::StoreU(rows[i], tag, block.to + (column + i) * block.toStride + row);
-    }
-}
-
-template <typename T>
-void transpose(const TransposedBlock<T>& block) {
-    constexpr int64_t kN = 16 / sizeof(T);
-    const int64_t rows = block.rows / kN * kN;
-    const int64_t columns = block.columns / kN * kN;
-    const auto move = [&](int64_t row, int64_t column) {
-        block.to[column * block.toStride + row] = block.from[row * block.fromStride + column];
-    };
-    for (int64_t column = 0; column < columns; column += kN) {
-        for (int64_t row = 0; row < rows; row += kN) {
-            transposeSquare(block, row, column);
-        }
-    }
-    for (int64_t column = columns; column < block.columns; ++column) {
-        for (int64_t row = 0; row < rows; ++row) {
-            move(row, column);
-        }
-    }
-    for (int64_t column = 0; column < block.columns; ++column) {
-        for (int64_t row = rows; row < block.rows; ++row) {
-            move(row, column);
-        }
-    }
-}
-
-}  // namespace
-
-const Transposes* transposes() {
-    static const Transposes kForm = {.bytes = transpose<uint8_t>,
-                                     .halfWords = transpose<uint16_t>,
-                                     .words = transpose<uint32_t>};
-    return &kForm;
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace halyard::engine::cpu
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 namespace halyard::engine::cpu {
 namespace {
 
-void apply(const Transposes& form, const TransposedBlock<uint8_t>& block) {
-    form.bytes(block);
+// Elements of a block of a transpose, and those of its side where no axis is shorter.
+constexpr int64_t kSide = 64;
+constexpr int64_t kBlockElements = kSide * kSide;
+
+// How an axis is cut: blocks of one length, but for the last, which may be shorter.
+struct Cut {
+    // `other`: the extent of the block's other axis.
+    Cut(int64_t extent, int64_t other, size_t elementBytes) {
+        const int64_t line = 64 / static_cast<int64_t>(elementBytes);
+        const int64_t wanted = kBlockElements / std::min(other, kSide);
+        const int64_t about = std::max<int64_t>(extent / wanted, 1);
+        length = ((extent + about - 1) / about + line - 1) / line * line;
+        blocks = (extent + length - 1) / length;
+    }
+
+    int64_t length = 0;
+    int64_t blocks = 0;
+};
+
+// Without the call of a function for each row, where rows are short.
+void copyShortRow(const std::byte* from, std::byte* to, int64_t bytes) {
+    constexpr int64_t kVector = 16;
+    if (bytes < kVector) {
+        for (int64_t i = 0; i < bytes; ++i) {
+            to[i] = from[i];
+        }
+        return;
+    }
+    // The last vector overlaps the one before.
+    for (int64_t i = 0; i < bytes; i += kVector) {
+        const int64_t first = std::min(i, bytes - kVector);
+        std::memcpy(to + first, from + first, kVector);
+    }
 }
-void apply(const Transposes& form, const TransposedBlock<uint16_t>& block) {
-    form.halfWords(block);
-}
-void apply(const Transposes& form, const TransposedBlock<uint32_t>& block) {
-    form.words(block);
+
+bool isAligned(const void* place, size_t bytes) {
+    return reinterpret_cast<uintptr_t>(place) % bytes == 0;
 }
 
 }  // namespace
@@ -181,6 +116,7 @@ class StridedCopy::Walk {
 Status StridedCopy::copyRows(KernelCall& call, size_t elementBytes, const std::byte* from,
                              std::byte* to) const {
     constexpr int64_t kChunk = 1 << 15;
+    constexpr int64_t kShort = 64;
     const bool dense = mRank > 0 && mAxes[mRank - 1].from == 1 && mAxes[mRank - 1].to == 1;
     const size_t last = dense ? mRank - 1 : mRank;
     const auto size = static_cast<int64_t>(elementBytes);
@@ -193,7 +129,12 @@ Status StridedCopy::copyRows(KernelCall& call, size_t elementBytes, const std::b
             rows * chunks, operations, [&](int64_t begin, int64_t end, size_t /*worker*/) {
                 Walk walk(*this, last, last, begin / chunks);
                 int64_t chunk = begin % chunks;
-                for (int64_t i = begin; i < end; ++i) {
+                for (int64_t i = begin; i < end && rowBytes <= kShort; ++i) {
+                    copyShortRow(from + walk.offsets().from * size, to + walk.offsets().to * size,
+                                 rowBytes);
+                    walk.step();
+                }
+                for (int64_t i = begin; i < end && rowBytes > kShort; ++i) {
                     const int64_t first = chunk * kChunk;
                     std::memcpy(to + walk.offsets().to * size + first,
                                 from + walk.offsets().from * size + first,
@@ -210,28 +151,33 @@ Status StridedCopy::copyRows(KernelCall& call, size_t elementBytes, const std::b
 template <typename T>
 Status StridedCopy::transpose(KernelCall& call, size_t along, const T* from, T* to,
                               InstructionSet set) const {
-    constexpr int64_t kSide = 64;
-    const Transposes& form = *HALYARD_CPU_CHOOSE(set, transposes)();
+    const TransposeForms& forms = transposeForms(set);
     const Axis& rows = mAxes[mRank - 1];
     const Axis& columns = mAxes[along];
-    const int64_t across = (columns.extent + kSide - 1) / kSide;
-    const int64_t down = (rows.extent + kSide - 1) / kSide;
+    const Cut down(rows.extent, columns.extent, sizeof(T));
+    const Cut across(columns.extent, rows.extent, sizeof(T));
+    const int64_t blocks = down.blocks * across.blocks;
     const int64_t matrices = Walk(*this, mRank - 1, along, 0).count();
-    const int64_t operations = std::min(rows.extent, kSide) * std::min(columns.extent, kSide) / 2;
+    const int64_t bytes = std::min(down.length, rows.extent) *
+                          std::min(across.length, columns.extent) * static_cast<int64_t>(sizeof(T));
     return call.inParallel(
-            matrices * across * down, operations,
-            [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                Walk walk(*this, mRank - 1, along, begin / (across * down));
+            matrices * blocks, 16 + bytes / 8, [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                Walk walk(*this, mRank - 1, along, begin / blocks);
+                int64_t block = begin % blocks;
                 for (int64_t i = begin; i < end; ++i) {
-                    const int64_t row = i % down * kSide;
-                    const int64_t column = i / down % across * kSide;
-                    apply(form, {.from = from + walk.offsets().from + row * rows.from + column,
-                                 .fromStride = rows.from,
-                                 .to = to + walk.offsets().to + column * columns.to + row,
-                                 .toStride = columns.to,
-                                 .rows = std::min(kSide, rows.extent - row),
-                                 .columns = std::min(kSide, columns.extent - column)});
-                    if ((i + 1) % (across * down) == 0) {
+                    const int64_t row = block % down.blocks * down.length;
+                    const int64_t column = block / down.blocks * across.length;
+                    cpu::transpose(
+                            forms,
+                            TransposedBlock<T>{
+                                    .from = from + walk.offsets().from + row * rows.from + column,
+                                    .fromStride = rows.from,
+                                    .to = to + walk.offsets().to + column * columns.to + row,
+                                    .toStride = columns.to,
+                                    .rows = std::min(down.length, rows.extent - row),
+                                    .columns = std::min(across.length, columns.extent - column)});
+                    if (++block == blocks) {
+                        block = 0;
                         walk.step();
                     }
                 }
@@ -268,16 +214,31 @@ template <typename T>
 Status StridedCopy::copyOf(KernelCall& call, const void* from, void* to, InstructionSet set) const {
     const auto* x = static_cast<const T*>(from);
     auto* y = static_cast<T*>(to);
-    // Below these extents blocks are mostly edges.
-    constexpr int64_t kLeast = 4;
-    if (mAxes[mRank - 1].to == 1 && mAxes[mRank - 1].extent >= kLeast) {
+    if (mAxes[mRank - 1].to == 1) {
         for (size_t axis = 0; axis + 1 < mRank; ++axis) {
-            if (mAxes[axis].from == 1 && mAxes[axis].extent >= kLeast) {
+            if (mAxes[axis].from == 1) {
                 return transpose(call, axis, x, y, set);
             }
         }
     }
     return copyElements(call, x, y);
+}
+
+std::optional<StridedCopy> StridedCopy::ofRows(size_t rowBytes, const void* from, void* to) const {
+    if (mRank < 2 || (rowBytes != 2 && rowBytes != 4 && rowBytes != 8) ||
+        !isAligned(from, rowBytes) || !isAligned(to, rowBytes)) {
+        return std::nullopt;
+    }
+    const int64_t extent = mAxes[mRank - 1].extent;
+    StridedCopy rows;
+    for (size_t axis = 0; axis + 1 < mRank; ++axis) {
+        const Axis& each = mAxes[axis];
+        if (each.from % extent != 0 || each.to % extent != 0) {
+            return std::nullopt;
+        }
+        rows.addAxis(each.extent, each.from / extent, each.to / extent);
+    }
+    return rows;
 }
 
 Status StridedCopy::run(KernelCall& call, size_t elementBytes, const void* from, void* to,
@@ -286,6 +247,11 @@ Status StridedCopy::run(KernelCall& call, size_t elementBytes, const void* from,
         return {};
     }
     if (mRank == 0 || (mAxes[mRank - 1].from == 1 && mAxes[mRank - 1].to == 1)) {
+        const size_t rowBytes =
+                mRank == 0 ? 0 : static_cast<size_t>(mAxes[mRank - 1].extent) * elementBytes;
+        if (const std::optional<StridedCopy> rows = ofRows(rowBytes, from, to)) {
+            return rows->run(call, rowBytes, from, to, set);
+        }
         return copyRows(call, elementBytes, static_cast<const std::byte*>(from),
                         static_cast<std::byte*>(to));
     }
@@ -294,10 +260,11 @@ Status StridedCopy::run(KernelCall& call, size_t elementBytes, const void* from,
             return copyOf<uint8_t>(call, from, to, set);
         case 2:
             return copyOf<uint16_t>(call, from, to, set);
-        default:
+        case 4:
             return copyOf<uint32_t>(call, from, to, set);
+        default:
+            return copyOf<uint64_t>(call, from, to, set);
     }
 }
 
 }  // namespace halyard::engine::cpu
-#endif

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/status.h"
@@ -22,7 +23,7 @@ class StridedCopy {
     // Strides count elements.
     void addAxis(int64_t extent, int64_t fromStride, int64_t toStride);
 
-    // Copies elements of `elementBytes` bytes (1, 2 or 4) on the threads of the call. `from` and
+    // Copies elements of `elementBytes` bytes (1, 2, 4 or 8) on the threads of the call. `from` and
     // `to` are the places of the first element.
     Status run(KernelCall& call, size_t elementBytes, const void* from, void* to,
                InstructionSet set) const;
@@ -39,6 +40,9 @@ class StridedCopy {
     };
     class Walk;
 
+    // The same copy with the last axis, which is dense on both sides, as one element of so many
+    // bytes; nothing where there is no such element.
+    std::optional<StridedCopy> ofRows(size_t rowBytes, const void* from, void* to) const;
     Status copyRows(KernelCall& call, size_t elementBytes, const std::byte* from,
                     std::byte* to) const;
     template <typename T>
