@@ -15,6 +15,7 @@
 #include "engine/backends/cpu/gemm/se_scaled_conv.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/chosen_kernel.h"
+#include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/plan/partition_readers.h"
 
 namespace halyard::engine::cpu {
@@ -33,6 +34,9 @@ bool isStage(const Graph& graph, const Node& node, TensorId result, bool mayAdd)
         return false;
     }
     if (std::holds_alternative<Activate>(node.descriptor)) {
+        return true;
+    }
+    if (isByChannelConstant(graph, node, result)) {
         return true;
     }
     const auto* binary = std::get_if<Binary>(&node.descriptor);
@@ -134,7 +138,8 @@ Fusions findFusions(const Graph& graph, const Partition& partition, const Compil
             if (taken[*next] || !isStage(graph, node, last, mayAdd)) {
                 break;
             }
-            mayAdd = mayAdd && node.kind() != NodeKind::Binary;
+            mayAdd = mayAdd &&
+                     (node.kind() != NodeKind::Binary || isByChannelConstant(graph, node, last));
             step.nodes.push_back(*next);
             taken[*next] = true;
             last = node.outputs[0];

@@ -236,6 +236,70 @@ TEST_P(Epilogues, ActivateForAnyShapes) {
     });
 }
 
+TEST_P(Epilogues, CombineWithConstantsOfTheChannels) {
+    constexpr Binary::Function kCombined[] = {Binary::Function::PRELU,   Binary::Function::MAXIMUM,
+                                              Binary::Function::MINIMUM, Binary::Function::MUL,
+                                              Binary::Function::SUB,     Binary::Function::ADD};
+    forRounds([&](RandomValues& random, Kind kind) {
+        for (const Binary::Function function : kCombined) {
+            SCOPED_TRACE(static_cast<int>(function));
+            Model model;
+            const Producer producer = addProducer(model, random, kind, GetParam());
+            const int32_t channels = producer.type.shape[producer.type.shape.rank() - 1];
+            TensorType type = randomSumType(random, producer.type);
+            type.shape = random.coin() ? Shape{1, channels}
+                                       : (random.coin() ? Shape{channels} : Shape{1});
+            const Values values = random.values(type);
+            const TensorId constant =
+                    model.graph.addConstant(type, {.owner = nullptr, .bytes = values.bytes})
+                            .value();
+            std::vector<TensorId> operands = {producer.result, constant};
+            if (function != Binary::Function::PRELU && random.coin()) {
+                std::swap(operands[0], operands[1]);
+            }
+            type = randomSumType(random, producer.type);
+            TensorId result = model.addNode(Binary{.function = function}, operands, type);
+            std::vector<TensorId> inputs = {producer.x};
+            size_t fused = 2;
+            if (random.coin()) {  // what lies at the same place, behind the constant's input
+                inputs.push_back(model.addInput(random.values(type)));
+                type = randomSumType(random, type);
+                result = model.addNode(Binary{.function = Binary::Function::ADD},
+                                       {result, inputs.back()}, type);
+                ++fused;
+            }
+            model.finish(inputs, {result});
+            expectSameAsReference(model, fused);
+        }
+    });
+}
+
+TEST_P(Epilogues, LeaveAloneConstantsOfOtherAxes) {
+    forRounds([&](RandomValues& random, Kind kind) {
+        Model model;
+        const Producer producer = addProducer(model, random, kind, GetParam());
+        const Shape& shape = producer.type.shape;
+        TensorType type = randomSumType(random, producer.type);
+        const bool isWhole = random.coin();
+        if (!isWhole) {  // one for each row
+            type.shape[shape.rank() - 1] = 1;
+        }
+        // One for all elements is left to the test above.
+        if (*type.shape.elementCount() == 1 ||
+            *type.shape.elementCount() == shape[shape.rank() - 1]) {
+            return;
+        }
+        const Values values = random.values(type);
+        const TensorId constant =
+                model.graph.addConstant(type, {.owner = nullptr, .bytes = values.bytes}).value();
+        const TensorId result =
+                model.addNode(Binary{.function = Binary::Function::PRELU},
+                              {producer.result, constant}, randomSumType(random, producer.type));
+        model.finish({producer.x}, {result});
+        expectSameAsReference(model, 0);
+    });
+}
+
 TEST_P(Epilogues, LeaveAloneWhatOthersSee) {
     forRounds([&](RandomValues& random, Kind kind) {
         for (int variant = 0; variant < 4; ++variant) {

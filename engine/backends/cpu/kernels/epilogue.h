@@ -24,10 +24,14 @@
 
 namespace halyard::engine::cpu {
 
-// Replaces neighbouring elements by what a node makes of them; `addend` is what lies at the same
-// place of its other input, if it has one.
+// Replaces neighbouring elements by what a node makes of them; `addend` is what its other input has
+// for them, one element for each, if it has another input.
 using EpilogueStage =
         std::function<void(std::byte* elements, const std::byte* addend, int64_t count)>;
+
+// Whether the node makes each element of `result`, whose extents but the last may be unknown, an
+// element of its own by a constant: one for all elements, or one for each channel.
+bool isByChannelConstant(const Graph& graph, const Node& node, TensorId result);
 
 // Of an element-wise function.
 EpilogueStage stageOf(const Activate& node, const TensorType& x, const TensorType& output,
@@ -76,16 +80,28 @@ class Epilogue {
     const std::byte* addend(const KernelCall& call) const {
         return mAddend.has_value() ? call.input(*mAddend).as<std::byte>() : nullptr;
     }
-    // To neighbouring elements that are no output. No stage adds.
-    void applyTo(std::byte* elements, int64_t count) const { applyTo(elements, nullptr, count); }
+    // To neighbouring elements that are no output. All stages are activations.
+    void applyTo(std::byte* elements, int64_t count) const { applyTo(elements, nullptr, 0, count); }
     // To rows of output 0, which the producer has written.
     void apply(const KernelCall& call, const EpilogueRows& rows) const;
 
   private:
-    // `added`: what lies at the same place of what a stage adds; null where none does.
-    void applyTo(std::byte* elements, const std::byte* added, int64_t count) const;
+    struct Stage {
+        EpilogueStage apply;
+        // Of a constant: its elements for the channels, again and again, so that a chunk that
+        // begins at any channel finds one for each of its elements.
+        std::vector<std::byte> constants;
+        int64_t channels = 0;
+    };
 
-    std::vector<EpilogueStage> mStages;
+    static Stage constantStage(const Graph& graph, const Node& node, TensorId result,
+                               InstructionSet set);
+    // Elements that lie from `begin` on in the output. `added`: what lies at the same place of what
+    // a stage adds; null where none does.
+    void applyTo(std::byte* elements, const std::byte* added, ptrdiff_t begin, int64_t count) const;
+
+    std::vector<Stage> mStages;
+    int64_t mChunk = 0;             // elements that all stages see before the next
     std::optional<size_t> mAddend;  // which input of the step
     std::optional<ByteAddition> mAddition;
     size_t mElementBytes = 1;

@@ -34,6 +34,9 @@ bool isArithmetic(Binary::Function function) {
         case Binary::Function::SUB:
         case Binary::Function::MUL:
         case Binary::Function::DIV:
+        case Binary::Function::MAXIMUM:
+        case Binary::Function::MINIMUM:
+        case Binary::Function::PRELU:
             return true;
         default:
             return false;
