@@ -11,6 +11,7 @@
 #include "engine/backends/cpu/choice/fused_choice.h"
 #include "engine/backends/cpu/depthwise/fused_pointwise_depthwise.h"
 #include "engine/backends/cpu/depthwise/inverted_residual.h"
+#include "engine/backends/cpu/elementwise/byte_chains.h"
 #include "engine/backends/cpu/fused_layers.h"
 #include "engine/backends/cpu/gemm/se_scaled_conv.h"
 #include "engine/backends/cpu/gemm/weights.h"
@@ -102,6 +103,7 @@ std::optional<FusedStep> scaledFrom(const Graph& graph, const Partition& partiti
 Fusions findFusions(const Graph& graph, const Partition& partition, const CompileOptions& options,
                     const CpuTarget& target, size_t threads) {
     const PartitionReaders readers(graph, partition);
+    const ByteChains chains(graph, partition);
     // Else products may be faster in parts of float16's precision, which take rows as they are.
     const bool isStrict = !options.fastMath && !graph.relaxedFloat();
     Fusions fusions;
@@ -125,6 +127,13 @@ Fusions findFusions(const Graph& graph, const Partition& partition, const Compil
             block = scaledFrom(graph, partition, readers, i, target);
         }
         if (!block.has_value()) {
+            if (std::optional<FusedStep> chain =
+                        taken[i] ? std::nullopt : chains.from(i, taken, target.set)) {
+                for (const size_t node : chain->nodes) {
+                    taken[node] = true;
+                }
+                fusions.steps.push_back(*std::move(chain));
+            }
             continue;
         }
         FusedStep& step = *block;

@@ -26,7 +26,8 @@ struct Fusions {
 // (choice/fused_choice.h), convolutions and fully connected layers, and scales of the channels that
 // a pointwise convolution reads with that; each with the additions, the activations and what
 // constants of the channels do after them, where no other node reads the intermediate tensor.
-// `threads`: as many as may ever compute them. The target outlives the steps.
+// Chains of functions of a byte (elementwise/byte_chains.h). `threads`: as many as may ever compute
+// them. The target outlives the steps.
 Fusions findFusions(const Graph& graph, const Partition& partition, const CompileOptions& options,
                     const CpuTarget& target, size_t threads);
 
