@@ -14,6 +14,7 @@
 #include "engine/backends/cpu/elementwise/byte_chains.h"
 #include "engine/backends/cpu/fused_layers.h"
 #include "engine/backends/cpu/gemm/se_scaled_conv.h"
+#include "engine/backends/cpu/gemm/transpose_conv.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/chosen_kernel.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
@@ -24,6 +25,7 @@ namespace {
 
 bool hasEpilogue(const Graph& graph, const Node& node) {
     return node.kind() == NodeKind::FullyConnected || node.kind() == NodeKind::DepthwiseConv2d ||
+           (node.kind() == NodeKind::TransposeConv2d && isByStridePhases(graph, node)) ||
            (node.kind() == NodeKind::Conv2d && !padsWhatIsNotFinite(graph, node));
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/plan/program.h"
@@ -36,6 +37,8 @@ struct Layer {
     bool shapeAtRunTime = false;
     std::optional<Values> addend = std::nullopt;  // of the output's type, with its shape
     bool relaxed = false;                         // floats may be rough
+    // Of a TransposeConv2d whose padding is not explicit: the extents of its output.
+    std::vector<int32_t> outputShape = {};
 };
 
 inline Graph graphOf(const Layer& layer) {
@@ -55,8 +58,14 @@ inline Graph graphOf(const Layer& layer) {
     TensorType output = layer.output;
     output.shape = Shape::unknownRank();
     const TensorId result = graph.addTensor(output);
+    std::vector<TensorId> inputs = {input, weights, bias};
+    if (std::holds_alternative<TransposeConv2d>(layer.descriptor)) {
+        inputs.push_back(layer.outputShape.empty()
+                                 ? kNoTensor
+                                 : constant(ref_test::ints({4}, layer.outputShape)));
+    }
     graph.addNode({.descriptor = layer.descriptor,
-                   .inputs = {input, weights, bias},
+                   .inputs = inputs,
                    .outputs = {result},
                    .label = "layer",
                    .sources = {0}});

@@ -26,6 +26,10 @@ std::string_view toString(Form form) {
             return "float GEMM";
         case Form::STREAMED_WEIGHTS:
             return "streamed weights";
+        case Form::MERGED_STRIDE_PHASES:
+            return "merged stride phases";
+        case Form::STRIDE_PHASES:
+            return "stride phases";
         case Form::DEPTHWISE_PATCHES:
             return "depthwise from padded tiles";
         case Form::DEPTHWISE_ROWS:

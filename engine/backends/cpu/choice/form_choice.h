@@ -40,6 +40,9 @@ enum class Form : uint8_t {
     INVERTED_RESIDUAL,
     FUSED_POINTWISE_DEPTHWISE,
     NODE_BY_NODE,
+    // Transposed convolutions, each phase as a GEMM.
+    MERGED_STRIDE_PHASES,  // those of a line together
+    STRIDE_PHASES,
 };
 
 // "int8 GEMM on AMX".

@@ -337,6 +337,11 @@ size_t GemmLayer::packedBytes(bool hasBf16Weights) const {
            sizeof(float);
 }
 
+int64_t vectorGemmCycles(const GemmLayer& layer, const CpuTuning& tuning) {
+    return layer.elements == GemmLayer::Elements::INT8 ? int8VectorCycles(layer, tuning)
+                                                       : floatVectorCycles(layer, tuning.vectors);
+}
+
 Form int8VectorForm(InstructionSet set) {
     switch (set) {
         case InstructionSet::AVX512_VNNI:

@@ -81,6 +81,9 @@ struct GemmChoice {
 Result<GemmChoice> chooseGemm(const GemmLayer& layer, const CpuTarget& target,
                               const AskWeights& ask);
 
+// Of a layer of known rows as a GEMM by vectors, on one core.
+int64_t vectorGemmCycles(const GemmLayer& layer, const CpuTuning& tuning);
+
 // The int8 GEMM by vectors that a set has.
 Form int8VectorForm(InstructionSet set);
 

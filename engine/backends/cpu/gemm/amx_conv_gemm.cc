@@ -172,7 +172,7 @@ class AmxConvGemmKernel final : public StepKernel {
           mPanels(panels),
           mZeros(zeros),
           mName("acc::gemm_int8 " + std::string(form.tile) + " " + std::string(set) +
-                mDefinition.epilogue.name()) {}
+                std::string(mDefinition.rowsName()) + mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }
 

@@ -8,6 +8,9 @@
 namespace halyard::engine::cpu {
 
 Result<GemmShape> ConvGemmDefinition::shapeFor(const Shape& x, const Shape& output) const {
+    if (phase.has_value()) {
+        return phase->shapeFor(x, output);
+    }
     GemmShape shape;
     shape.outputC = filter.channels;
     shape.groups = filter.groups;

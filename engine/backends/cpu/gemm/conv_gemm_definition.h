@@ -9,9 +9,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "engine/backends/cpu/gemm/conv_gemm_plan.h"
+#include "engine/backends/cpu/gemm/filter_taps.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
+#include "engine/backends/cpu/gemm/stride_phase.h"
 #include "engine/backends/cpu/hardware/cpu_tuning.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
@@ -30,15 +33,17 @@ struct ConvGemmNode {
     Activation activation = Activation::NONE;
 };
 
-// The weights as the graph has them: [channel][line of the filter][taps and depth].
+// The weights as the graph has them: [channel][line of the filter][taps and depth], or those that a
+// stride phase takes of them.
 struct ConvGemmFilter {
     int64_t channels = 0;
     int64_t groups = 1;
     int64_t runs = 1;       // of one channel
     int64_t runLength = 0;  // not padded
     int64_t paddedRun = 0;
+    FilterTaps taps = {};
 
-    HALYARD_FIELDS(channels, groups, runs, runLength, paddedRun)
+    HALYARD_FIELDS(channels, groups, runs, runLength, paddedRun, taps)
 
     int64_t groupChannels() const { return channels / groups; }
     int64_t depth() const { return runs * runLength; }
@@ -58,12 +63,17 @@ struct ConvGemmDefinition {
     int64_t filterH = 1, filterW = 1;
     Activation activation = Activation::NONE;
     ConvGemmFilter filter;
-    std::optional<InputScale> scale;  // none: x is input 0, as it is
+    std::optional<InputScale> scale;   // none: x is input 0, as it is
+    std::optional<StridePhase> phase;  // of a transposed convolution, which has no window
     Epilogue epilogue;
     size_t threads = 1;
     CpuTuning tuning = {};
 
     Result<GemmShape> shapeFor(const Shape& x, const Shape& output) const;
+    // " of stride phases": which rows those of A are, behind a kernel's name.
+    std::string_view rowsName() const {
+        return scale.has_value() ? " of scaled rows" : phase.has_value() ? " of stride phases" : "";
+    }
 };
 
 // A run of the filter is padded to a multiple of `multiple`.

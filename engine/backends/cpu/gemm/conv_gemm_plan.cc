@@ -35,10 +35,13 @@ Result<ConvGemmPlan> ConvGemmPlan::create(const GemmShape& shape, const GemmTrai
     ConvGemmPlan plan;
     GemmShape& s = plan.mShape;
     s = shape;
-    if (takesEveryPixelAlone(s)) {
+    if (!s.output.has_value() && takesEveryPixelAlone(s)) {
         s.inputW = s.outputW = s.batches * s.inputH * s.inputW;
         s.batches = s.inputH = s.outputH = 1;
     }
+    plan.mOutput = s.output.value_or(GemmOutput{.batch = s.outputH * s.outputW * s.outputC,
+                                                .line = s.outputW * s.outputC,
+                                                .row = s.outputC});
     plan.mBatches = s.batches;
     const int64_t groupDepth = s.groupDepth();
     plan.mGroupColumns = s.groupColumns();
@@ -127,9 +130,8 @@ ptrdiff_t ConvGemmPlan::inputOffset(const GemmWorkItem& item) const {
 }
 
 ptrdiff_t ConvGemmPlan::outputOffset(const GemmWorkItem& item) const {
-    const GemmShape& s = mShape;
-    const int64_t line = item.batch * s.outputH + item.line;
-    return (line * s.outputW + item.row) * s.outputC + item.group * mGroupColumns + item.column;
+    return mOutput.begin + item.batch * mOutput.batch + item.line * mOutput.line +
+           item.row * mOutput.row + item.group * mGroupColumns + item.column;
 }
 
 }  // namespace halyard::engine::cpu

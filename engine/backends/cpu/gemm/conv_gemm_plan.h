@@ -65,8 +65,8 @@ class ConvGemmPlan {
     ptrdiff_t aLine() const { return mALine; }
     ptrdiff_t aRow() const { return mARow; }
     // And in the output.
-    ptrdiff_t cLine() const { return mShape.outputC * mShape.outputW; }
-    ptrdiff_t cRow() const { return mShape.outputC; }
+    ptrdiff_t cLine() const { return mOutput.line; }
+    ptrdiff_t cRow() const { return mOutput.row; }
     // How the work item's matrices lie, in what every form of product calls by the same names.
     template <typename Block>
     void lay(const GemmWorkItem& item, Block& block) const {
@@ -110,6 +110,7 @@ class ConvGemmPlan {
     }
 
     GemmShape mShape;  // after a feature map became one line
+    GemmOutput mOutput;
     int64_t mBatches = 1;
     int64_t mLinesPerWorkItem = 1, mRowsPerWorkItem = 1, mColumnsPerWorkItem = 1;
     int64_t mLineGroups = 1, mRowGroups = 1, mColumnGroups = 1;

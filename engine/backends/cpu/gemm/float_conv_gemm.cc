@@ -170,15 +170,17 @@ struct PackedFloatConvGemm {
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
         const FloatGemm& form = floatGemm(set);
+        TapReader<T> reader(filter.taps, weights.data, filter.depth());
         auto* to = reinterpret_cast<float*>(bytes.data());
         for (int64_t panel = 0; panel < panels(); ++panel) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
             const PanelChannels channels = panelChannels(filter, form.lanes, panel);
-            std::fill(std::transform(bias.data + channels.first,
-                                     bias.data + channels.first + channels.count, to,
-                                     [](T element) { return toReal(element); }),
-                      to + form.lanes, 0.0F);
-            layPanel<T>({.first = weights.data + channels.first * filter.depth(),
+            for (int64_t lane = 0; lane < form.lanes; ++lane) {
+                to[lane] = lane < channels.count
+                                   ? toReal(bias.data[filter.taps.sourceOf(channels.first + lane)])
+                                   : 0.0F;
+            }
+            layPanel<T>({.first = reader.channels(channels.first, channels.count),
                          .count = channels.count,
                          .apart = filter.depth(),
                          .depth = filter.depth()},
@@ -208,8 +210,7 @@ class FloatConvGemm final : public StepKernel {
           mDefinition(std::move(definition)),
           mPanels(panels),
           mName("acc::gemm_float " + std::string(form.tile) + (bfloats ? " by bf16 " : " ") +
-                std::string(toString(set)) +
-                (mDefinition.scale.has_value() ? " of scaled rows" : "") +
+                std::string(toString(set)) + std::string(mDefinition.rowsName()) +
                 mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }

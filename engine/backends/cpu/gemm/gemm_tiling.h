@@ -7,10 +7,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "engine/backends/cpu/hardware/cpu_tuning.h"
 
 namespace halyard::engine::cpu {
+
+// Where the results of a shape lie in the output, in elements.
+struct GemmOutput {
+    int64_t begin = 0;
+    int64_t batch = 0;  // from a batch to the next
+    int64_t line = 0;
+    int64_t row = 0;
+};
 
 // What is computed.
 struct GemmShape {
@@ -22,6 +31,7 @@ struct GemmShape {
     int64_t dilationH = 1, dilationW = 1;
     int64_t top = 0, left = 0;
     int64_t groups = 1;
+    std::optional<GemmOutput> output = std::nullopt;  // none: they follow one another
 
     int64_t groupDepth() const { return inputC / groups; }
     int64_t groupColumns() const { return outputC / groups; }

@@ -119,7 +119,7 @@ class QuantizedConvGemm final : public StepKernel {
           mPanels(panels),
           mZeros(zeros),
           mName("acc::gemm_int8 " + std::string(form.tile) + " " + std::string(toString(set)) +
-                mDefinition.epilogue.name()) {}
+                std::string(mDefinition.rowsName()) + mDefinition.epilogue.name()) {}
 
     std::string_view name() const override { return mName; }
 

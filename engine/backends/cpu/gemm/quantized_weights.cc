@@ -32,12 +32,13 @@ struct PackedQuantizedConvGemm {
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
         const int64_t panelBytes = layout.panelBytes(filter.paddedDepth());
+        TapReader<uint8_t> reader(filter.taps, weights.data, filter.depth());
         for (int64_t panel = 0; panel < panels(); ++panel) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
             std::byte* const begin = bytes.data() + panel * panelBytes;
             const PanelChannels channels = panelChannels(filter, layout.lanes, panel);
             for (int64_t lane = 0; lane < layout.lanes; ++lane) {
-                packLane(begin, lane < channels.count ? channels.first + lane : -1, lane);
+                packLane(reader, begin, lane < channels.count ? channels.first + lane : -1, lane);
             }
         }
         return {};
@@ -107,11 +108,13 @@ struct PackedQuantizedConvGemm {
                              static_cast<uint32_t>(int32_t{static_cast<int8_t>(zeros.weights)});
     }
 
-    void packLane(std::byte* panel, int64_t channel, int64_t lane) const {
+    void packLane(TapReader<uint8_t>& reader, std::byte* panel, int64_t channel,
+                  int64_t lane) const {
         auto* biases = reinterpret_cast<int32_t*>(panel);
         auto* multipliers = reinterpret_cast<float*>(biases + layout.lanes);
         std::byte* const to = reinterpret_cast<std::byte*>(multipliers + layout.lanes);
-        const uint8_t* from = channel < 0 ? nullptr : weights.data + channel * filter.depth();
+        const uint8_t* from = channel < 0 ? nullptr : reader.channels(channel, 1);
+        const int64_t source = channel < 0 ? -1 : filter.taps.sourceOf(channel);
         if (layout.bytes) {
             // In place of what is not there, what counts as zero.
             placeLane(from, static_cast<int8_t>(zeros.weights), to, lane,
@@ -131,13 +134,13 @@ struct PackedQuantizedConvGemm {
         // x0 times the sum of w, less w0 times the sum of x, which only the run knows.
         const auto x0 = static_cast<uint32_t>(zeros.x);
         const auto w0 = static_cast<uint32_t>(zeros.weights);
-        uint32_t start = channel < 0 ? 0 : static_cast<uint32_t>(bias.data[channel]);
+        uint32_t start = source < 0 ? 0 : static_cast<uint32_t>(bias.data[source]);
         if (layout.bytes) {
             start += static_cast<uint32_t>(filter.paddedDepth()) * x0 * w0 - x0 * sumOfBytes(from);
         }
         biases[lane] = static_cast<int32_t>(start);
         multipliers[lane] =
-                channel < 0 ? 0.0F : multiplier(xScale, weightScales[channel], outputScale);
+                source < 0 ? 0.0F : multiplier(xScale, weightScales[source], outputScale);
     }
 };
 
