@@ -83,6 +83,41 @@ TEST_P(MultiplyAccumulates, OfFullyConnectedLayersAreTheReferences) {
     check(Kind::FULLY_CONNECTED, 12);
 }
 
+// Height and width change places there, and with them whatever a window says of either.
+TEST_P(WeightedSums, OfFeatureMapsOfWidthOneAreTheReferences) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int round = 0; round < 8 && !HasFailure(); ++round) {
+        Window2d window = randomWindow(random);
+        window.left = window.right = 0;
+        const int32_t channels = random.integer(1, 40);
+        const int32_t depth = random.integer(1, 20);
+        Types types = typesFor(random, GetParam().x, GetParam().weights, channels, 0);
+        types.x.shape = {random.integer(1, 2), random.integer(16, 50), 1, depth};
+        types.weights.shape = {channels, random.integer(2, 5), 1, depth};
+        types.bias.shape = {channels};
+        if (round == 0) {  // a window that begins and ends beyond the width
+            window.padding = PaddingScheme::EXPLICIT;
+            window.left = 1;
+            window.right = 1;
+            window.strideW = 3;
+        }
+        Layer layer;
+        layer.descriptor = Conv2d{.window = window};
+        layer.x = random.values(types.x);
+        layer.weights = random.values(types.weights);
+        layer.bias =
+                isFloat(GetParam().x)
+                        ? random.values(types.bias)
+                        : ref_test::pack(types.bias,
+                                         std::vector<int32_t>(static_cast<size_t>(channels), 7));
+        layer.output = types.output;
+        SCOPED_TRACE("round " + std::to_string(round) + ": x " + layer.x.type.toString() +
+                     ", weights " + layer.weights.type.shape.toString());
+        expectSameAsReference(layer);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(
         , MultiplyAccumulates,
         testing::Values(Case{"Float32", DataType::FLOAT32, DataType::FLOAT32},

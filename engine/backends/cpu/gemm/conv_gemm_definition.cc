@@ -2,15 +2,46 @@
 
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 
+#include <utility>
+
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/graph/shape_inference.h"
 
 namespace halyard::engine::cpu {
+namespace {
 
-Result<GemmShape> ConvGemmDefinition::shapeFor(const Shape& x, const Shape& output) const {
+Shape withAxesSwapped(const Shape& shape) {
+    return {shape[0], shape[2], shape[1], shape[3]};
+}
+
+Window2d withAxesSwapped(Window2d window) {
+    std::swap(window.top, window.left);
+    std::swap(window.bottom, window.right);
+    std::swap(window.strideH, window.strideW);
+    std::swap(window.dilationH, window.dilationW);
+    return window;
+}
+
+// Whether height and width can change places: with a width of 1 on all sides tensors lie the same
+// in either order.
+bool isColumn(const KernelArguments& arguments) {
+    const auto isOneWide = [&](TensorId id) {
+        const Shape& shape = typeOf(arguments, id).shape;
+        return shape.hasKnownRank() && shape[2] == 1;
+    };
+    const Node& node = arguments.node;
+    return isOneWide(node.inputs[0]) && isOneWide(node.inputs[1]) && isOneWide(node.outputs[0]) &&
+           typeOf(arguments, node.inputs[1]).shape[1] > 1;
+}
+
+}  // namespace
+
+Result<GemmShape> ConvGemmDefinition::shapeFor(const Shape& given, const Shape& result) const {
     if (phase.has_value()) {
-        return phase->shapeFor(x, output);
+        return phase->shapeFor(given, result);
     }
+    const Shape x = swapsAxes ? withAxesSwapped(given) : given;
+    const Shape output = swapsAxes ? withAxesSwapped(result) : result;
     GemmShape shape;
     shape.outputC = filter.channels;
     shape.groups = filter.groups;
@@ -55,17 +86,23 @@ ConvGemmFilter filterOf(const ConvGemmNode& node, const Shape& weights, int64_t 
 
 ConvGemmDefinition convGemmDefinition(const ConvGemmNode& node, const KernelArguments& arguments,
                                       int64_t multiple, const CpuTuning& tuning) {
-    const Shape& weights = typeOf(arguments, arguments.node.inputs[1]).shape;
+    Shape weights = typeOf(arguments, arguments.node.inputs[1]).shape;
     ConvGemmDefinition definition;
-    definition.activation = node.activation;
-    definition.filter = filterOf(node, weights, multiple);
-    definition.threads = arguments.threads;
-    definition.tuning = tuning;
+    ConvGemmNode own = node;
     if (node.window != nullptr) {
-        definition.window = *node.window;
+        definition.swapsAxes = isColumn(arguments);
+        if (definition.swapsAxes) {
+            weights = withAxesSwapped(weights);
+        }
+        definition.window = definition.swapsAxes ? withAxesSwapped(*node.window) : *node.window;
         definition.filterH = weights[1];
         definition.filterW = weights[2];
+        own.window = &*definition.window;
     }
+    definition.activation = node.activation;
+    definition.filter = filterOf(own, weights, multiple);
+    definition.threads = arguments.threads;
+    definition.tuning = tuning;
     return definition;
 }
 

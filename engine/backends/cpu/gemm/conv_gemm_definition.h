@@ -60,6 +60,8 @@ struct InputScale {
 // The node, without what the graph may let go of.
 struct ConvGemmDefinition {
     std::optional<Window2d> window;
+    // Of width 1: height is seen as width, so that tiles have rows. Window and filter are swapped.
+    bool swapsAxes = false;
     int64_t filterH = 1, filterW = 1;
     Activation activation = Activation::NONE;
     ConvGemmFilter filter;
