@@ -26,6 +26,8 @@ std::string_view toString(Form form) {
             return "float GEMM";
         case Form::STREAMED_WEIGHTS:
             return "streamed weights";
+        case Form::GROUPED_VECTORS:
+            return "grouped vectors";
         case Form::MERGED_STRIDE_PHASES:
             return "merged stride phases";
         case Form::STRIDE_PHASES:

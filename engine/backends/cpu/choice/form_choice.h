@@ -40,6 +40,8 @@ enum class Form : uint8_t {
     INVERTED_RESIDUAL,
     FUSED_POINTWISE_DEPTHWISE,
     NODE_BY_NODE,
+    // Convolutions of floats in groups of few channels.
+    GROUPED_VECTORS,
     // Transposed convolutions, each phase as a GEMM.
     MERGED_STRIDE_PHASES,  // those of a line together
     STRIDE_PHASES,

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "engine/backends/cpu/choice/grouped_choice.h"
 #include "engine/backends/cpu/gemm/conv_gemm.h"
+#include "engine/backends/cpu/gemm/gemm_layer.h"
+#include "engine/backends/cpu/gemm/grouped_conv.h"
 #include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/kernels/chosen_kernel.h"
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/reference/kernels.h"
@@ -20,9 +24,18 @@ Result<std::unique_ptr<const StepKernel>> compile(const Conv2d& node,
         return plainKernel(arguments, "reference",
                            [node](KernelCall& call) { return ref::run(node, call); });
     }
-    return compileConvGemm(
-            {.window = &node.window, .groups = node.groups, .activation = node.activation},
-            arguments, target);
+    const ConvGemmNode own = {
+            .window = &node.window, .groups = node.groups, .activation = node.activation};
+    if (node.groups == 1) {
+        return compileConvGemm(own, arguments, target);
+    }
+    const ConvGemmFilter filter =
+            filterOf(own, typeOf(arguments, arguments.node.inputs[1]).shape, 1);
+    const GroupedChoice choice = chooseGrouped(gemmLayerOf(arguments, filter, target.set));
+    return withLostForms(choice.form == Form::GROUPED_VECTORS
+                                 ? compileGroupedConv(node, arguments, target)
+                                 : compileConvGemm(own, arguments, target),
+                         choice.lost.toString());
 }
 
 Status supports(const FullyConnected& /*node*/, const Graph& graph, const Node& whole) {
