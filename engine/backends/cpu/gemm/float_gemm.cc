@@ -5,6 +5,7 @@
 #include "engine/backends/cpu/vectors/targets.h"
 
 #include "engine/backends/cpu/gemm/float_gemm.h"
+#include "engine/backends/cpu/gemm/float_tile_neon-inl.h"
 #include "engine/backends/cpu/gemm/weight_prefetch.h"
 #include "engine/backends/cpu/vectors/bounds-inl.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
@@ -58,6 +59,8 @@ constexpr bool kHasNarrow = false;
 constexpr NarrowFloats kNarrowFloats;
 using NarrowVector = hn::Vec<NarrowFloats>;
 
+// NEON has a tile of its own, in float_tile_neon-inl.h.
+#if HWY_TARGET != HWY_NEON
 // A vector of columns: floats, or bfloat16.
 HWY_INLINE FloatVector loadColumns(const float* w) {
     return hn::Load(kFloats, w);
@@ -156,6 +159,13 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
         }
     }
 }
+#endif
+
+#if HWY_TARGET == HWY_NEON
+using Prefetch = NarrowWeightPrefetch;
+#else
+using Prefetch = WeightPrefetch;
+#endif
 
 struct Tile {
     const FloatBlock& block;
@@ -164,14 +174,19 @@ struct Tile {
     size_t panelLength;
     float* c;
     size_t last;
-    WeightPrefetch prefetch;
+    Prefetch prefetch;
 };
 
 // Of kV vectors, the last of which is narrow or not.
 template <int kR, int kV, bool kNarrow, typename Weight, int kL = 1>
 void tile(const Tile& t) {
+#if HWY_TARGET == HWY_NEON
+    neon::computeTile<kL, kR, kV, Weight>(t.block, t.a, t.panels, t.panelLength, t.c, t.last,
+                                          t.prefetch);
+#else
     computeTile<kL, kR, kV - (kNarrow ? 1 : 0), kNarrow, Weight>(
             t.block, t.a, t.panels, t.panelLength, t.c, t.last, t.prefetch);
+#endif
 }
 
 template <int kV, bool kNarrow, typename Weight, int... kR>
@@ -201,40 +216,47 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     const bool takesLinesInPairs = kPairs && most == kMost && block.rows == kHalf;
     // Of about as many rows each: one of a few would wait for its sums.
     const int64_t tilesOfLine = (block.rows + most - 1) / most;
+    const int64_t fewest = block.rows / std::max<int64_t>(tilesOfLine, 1);
+    const int64_t extra = block.rows - fewest * tilesOfLine;
     const int64_t tiles = takesLinesInPairs ? (block.lines + 1) / 2 : block.lines * tilesOfLine;
     // Of panels from afar it asks for what is read just then, which is nothing.
     const float* const behind = block.streamsWeights ? panels : panels + kV * panelLength;
-    WeightPrefetch prefetch(reinterpret_cast<const std::byte*>(behind), panelLength * sizeof(float),
+    const Prefetch prefetch(reinterpret_cast<const std::byte*>(behind), panelLength * sizeof(float),
                             kV, lanes * int64_t{sizeof(Weight)}, tiles, block.later);
+    Tile t = {.block = block,
+              .a = block.a,
+              .panels = panels,
+              .panelLength = panelLength,
+              .c = block.c + column,
+              .last = last,
+              .prefetch = prefetch};
     int64_t line = 0;
     // Short lines two at a time: the columns of a step are loaded for twice as many rows.
     if constexpr (kPairs) {
         for (; takesLinesInPairs && line + 2 <= block.lines; line += 2) {
-            tile<kHalf, kV, kNarrow, Weight, 2>({.block = block,
-                                                 .a = block.a + line * block.aLine,
-                                                 .panels = panels,
-                                                 .panelLength = panelLength,
-                                                 .c = block.c + line * block.cLine + column,
-                                                 .last = last,
-                                                 .prefetch = prefetch});
-            prefetch.next();
+            tile<kHalf, kV, kNarrow, Weight, 2>(t);
+            t.a += 2 * block.aLine;
+            t.c += 2 * block.cLine;
+            t.prefetch.next();
         }
     }
     for (; line < block.lines; ++line) {
-        const float* a = block.a + line * block.aLine;
-        float* c = block.c + line * block.cLine + column;
+        const float* const a = t.a;
+        float* const c = t.c;
+        // Tile i has the rows from i * rows / tilesOfLine on.
+        int64_t late = 0;
         for (int64_t i = 0; i < tilesOfLine; ++i) {
-            const int64_t row = block.rows * i / tilesOfLine;
-            const int64_t rows = block.rows * (i + 1) / tilesOfLine - row;
-            kTiles<kV, kNarrow, Weight>[static_cast<size_t>(rows - 1)]({.block = block,
-                                                                        .a = a + row * block.aRow,
-                                                                        .panels = panels,
-                                                                        .panelLength = panelLength,
-                                                                        .c = c + row * block.cRow,
-                                                                        .last = last,
-                                                                        .prefetch = prefetch});
-            prefetch.next();
+            late += extra;
+            const int64_t more = late >= tilesOfLine ? 1 : 0;
+            late -= more * tilesOfLine;
+            const int64_t rows = fewest + more;
+            kTiles<kV, kNarrow, Weight>[static_cast<size_t>(rows - 1)](t);
+            t.a += rows * block.aRow;
+            t.c += rows * block.cRow;
+            t.prefetch.next();
         }
+        t.a = a + block.aLine;
+        t.c = c + block.cLine;
     }
 }
 

@@ -51,4 +51,40 @@ struct WeightPrefetch {
     void next() { ahead += share; }
 };
 
+// The same for vectors of 16 bytes, of which four steps read a line of a panel. A tile of one or
+// two panels asks for one line every four steps: all panels behind are one stream, of which half is
+// asked for where a single tile reads them. A tile of more panels, which has few rows and waits for
+// weights, has a stream for each. Where `later` is not 0, every other tile asks for bytes there.
+struct NarrowWeightPrefetch {
+    const std::byte* ahead;
+    ptrdiff_t step;  // how far `ahead` goes in four steps of depth
+    ptrdiff_t share;
+    ptrdiff_t apart;  // from a stream to the next
+    ptrdiff_t later;
+    bool isLater = false;
+
+    static constexpr int streams(int vectors) { return vectors > 2 ? vectors : 1; }
+
+    NarrowWeightPrefetch(const std::byte* behind, size_t bytes, int64_t vectors, int64_t stepBytes,
+                         int64_t tiles, ptrdiff_t later = 0) {
+        const int64_t panels = vectors / streams(static_cast<int>(vectors));
+        const bool takesTurns = later != 0 && vectors == 2 && tiles >= 2;
+        const int64_t sharing = std::max<int64_t>(takesTurns ? tiles / 2 : tiles, 1);
+        ahead = behind;
+        step = std::max<ptrdiff_t>(4 * stepBytes * panels / sharing, 1);
+        share = panels * static_cast<ptrdiff_t>(bytes) / sharing;
+        apart = static_cast<ptrdiff_t>(bytes);
+        this->later = takesTurns ? later : 0;
+    }
+
+    void next() {
+        if (later == 0) {
+            ahead += share;
+            return;
+        }
+        ahead += isLater ? share - later : later;
+        isLater = !isLater;
+    }
+};
+
 }  // namespace halyard::engine::cpu
