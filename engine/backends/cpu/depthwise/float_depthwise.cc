@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
+#include "engine/backends/cpu/depthwise/float_depthwise_neon-inl.h"
 #include "engine/backends/cpu/vectors/bounds-inl.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
@@ -131,7 +132,12 @@ void compute(const FloatDepthwiseLine& line) {
     const bool allRows = window.firstRow == 0 && window.endRow == window.filterH;
     const bool three = allRows && window.filterH == 3 && window.filterW == 3;
     const bool five = allRows && window.filterH == 5 && window.filterW == 5;
-    for (int64_t channel = 0; channel < window.channels; channel += lanes) {
+    int64_t channel = 0;
+#if HWY_TARGET == HWY_NEON
+    NeonLine(line, window.channels / lanes).compute();
+    channel = window.channels / lanes * lanes;
+#endif
+    for (; channel < window.channels; channel += lanes) {
         const Block block = {
                 .line = line,
                 .x = line.x + channel,
@@ -175,6 +181,25 @@ void copyBlock(const FloatDepthwisePatch& patch, const float* x, size_t count) {
 template <int kSide>
 void computeBlock(const FloatDepthwisePatch& patch, const float* copy, ptrdiff_t pixelLength,
                   const float* panels, float* y, size_t count) {
+#if HWY_TARGET == HWY_NEON
+    if (count == hn::Lanes(kFloats) && patch.outputW >= 4 && patch.strideW <= 2) {
+        NeonRun<kSide> run = {.column = pixelLength,
+                              .panels = panels,
+                              .yPixel = patch.yPixel,
+                              .count = patch.outputW,
+                              .low = patch.low,
+                              .high = patch.high};
+        for (int64_t line = 0; line < patch.lines; ++line) {
+            HALYARD_UNROLL
+            for (int i = 0; i < kSide; ++i) {
+                run.rows[i] = copy + (line * patch.strideH + i) * patch.copyW() * pixelLength;
+            }
+            run.y = y + line * patch.outputW * patch.yPixel;
+            computeRun(run, patch.strideW);
+        }
+        return;
+    }
+#endif
     const Filter<kSide> filter(panels);
     const FloatVector low = hn::Set(kFloats, patch.low);
     const FloatVector high = hn::Set(kFloats, patch.high);
