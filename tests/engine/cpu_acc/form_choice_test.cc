@@ -261,13 +261,47 @@ TEST(DepthwiseChoice, OfInt8IsByDotProductsWhereThereAreAny) {
     for (const Processor& processor : processors()) {
         DepthwiseLayer layer = DepthwiseLayer::of(14, 96, 3, 1, processor.lanes).ofInt8();
         const bool has = processor.target.set != InstructionSet::NEON;
-        EXPECT_EQ(chooseDepthwise(layer, processor.target).form,
-                  has ? Form::INT8_DEPTHWISE_DOT : Form::INT8_DEPTHWISE_WIDENED)
+        EXPECT_EQ(toString(chooseDepthwise(layer, processor.target).form),
+                  toString(has ? Form::INT8_DEPTHWISE_DOT : Form::INT8_DEPTHWISE_PAIRED))
                 << processor.name;
-        layer.hasSignedWeights = false;
-        EXPECT_EQ(chooseDepthwise(layer, processor.target).form, Form::INT8_DEPTHWISE_WIDENED)
+        layer.hasSignedWeights = layer.fitsPairs = false;
+        EXPECT_EQ(toString(chooseDepthwise(layer, processor.target).form),
+                  toString(Form::INT8_DEPTHWISE_WIDENED))
                 << processor.name;
     }
+}
+
+// Dot products gain nothing where windows share no columns; 16 bits hold no two products of -128.
+TEST(DepthwiseChoice, OfInt8OnNeonDependsOnTheFilterAndItsWeights) {
+    struct Row {
+        std::string_view name;
+        int64_t side, stride, dilation, channels;
+        bool fitsPairs;
+        Form expected;
+        std::string_view whyNoDot;
+    };
+    constexpr Form kByDots = Form::INT8_DEPTHWISE_DOT;
+    constexpr Form kPaired = Form::INT8_DEPTHWISE_PAIRED;
+    constexpr std::string_view kOther = "takes filters of 3x3 and 5x5 whose windows overlap";
+    const CpuTarget target = cpu_test::cortexA76();
+    for (const Row& row :
+         {Row{"3x3 with -128", 3, 2, 1, 96, false, kByDots, ""},
+          Row{"5x5", 5, 1, 1, 96, true, kByDots, ""},
+          Row{"7x7", 7, 1, 1, 96, true, kPaired, kOther},
+          Row{"7x7 with -128", 7, 1, 1, 96, false, Form::INT8_DEPTHWISE_WIDENED, kOther},
+          Row{"3x3 with stride 3", 3, 3, 1, 96, true, kPaired, kOther},
+          Row{"3x3 with dilation", 3, 1, 2, 96, true, kPaired, kOther},
+          Row{"3x3 of few channels", 3, 1, 1, 15, true, kPaired, "takes 16 channels and more"}}) {
+        DepthwiseLayer layer = DepthwiseLayer::of(14, row.channels, row.side, row.stride, 4);
+        layer.dilationH = layer.dilationW = row.dilation;
+        layer.fitsPairs = row.fitsPairs;
+        const DepthwiseChoice choice = chooseDepthwise(layer.ofInt8(), target);
+        EXPECT_EQ(toString(choice.form), toString(row.expected)) << row.name;
+        EXPECT_EQ(whyNot(choice.lost, kByDots), row.whyNoDot) << row.name;
+        EXPECT_EQ(mayPairProducts(layer.ofInt8(), target.set), row.expected != kByDots) << row.name;
+    }
+    EXPECT_FALSE(
+            mayPairProducts(DepthwiseLayer::of(14, 96, 7, 1, 16).ofInt8(), cpu_test::zen4().set));
 }
 
 // ---- Fused --------------------------------------------------------------------------------------

@@ -19,10 +19,61 @@ DepthwiseLayer DepthwiseLayer::of(int64_t output, int64_t channels, int64_t side
             .lanes = lanes};
 }
 
-Form int8DepthwiseForm(InstructionSet set, bool hasSignedWeights) {
-    const bool hasProducts = hasByteProducts(set) || set >= InstructionSet::NEON_DOT;
-    return hasProducts && hasSignedWeights ? Form::INT8_DEPTHWISE_DOT
-                                           : Form::INT8_DEPTHWISE_WIDENED;
+namespace {
+
+// Channels that a vector of NEON has.
+constexpr int64_t kNeonBytes = 16;
+
+Status takesInt8Dot(const DepthwiseLayer& layer, InstructionSet set) {
+    if (!hasByteProducts(set) && set < InstructionSet::NEON_DOT) {
+        return unsupported(std::string(toString(set)) + " has no dot products of bytes");
+    }
+    if (!layer.hasSignedWeights) {
+        return unsupported("takes weights without a zero point");
+    }
+    if (hasByteProducts(set)) {
+        return {};
+    }
+    // Columns are brought together once for all windows that share them. Other filters would have
+    // theirs brought together for each window, which takes as many instructions as the products of
+    // 8 bits do.
+    const bool isKept =
+            layer.filterH == layer.filterW && (layer.filterH == 3 || layer.filterH == 5);
+    if (!isKept || layer.strideW > 2 || layer.dilationW != 1) {
+        return unsupported("takes filters of 3x3 and 5x5 whose windows overlap");
+    }
+    return layer.channels >= kNeonBytes ? Status() : unsupported("takes 16 channels and more");
+}
+
+Status takesInt8Pairs(const DepthwiseLayer& layer) {
+    if (!layer.hasSignedWeights) {
+        return unsupported("takes weights without a zero point");
+    }
+    return layer.fitsPairs ? Status() : unsupported("16 bits do not hold two products by -128");
+}
+
+DepthwiseChoice chooseInt8Depthwise(const DepthwiseLayer& layer, InstructionSet set) {
+    DepthwiseChoice choice;
+    choice.form = Form::INT8_DEPTHWISE_WIDENED;
+    if (choice.lost.takes(Form::INT8_DEPTHWISE_DOT, takesInt8Dot(layer, set))) {
+        choice.form = Form::INT8_DEPTHWISE_DOT;
+    } else if (set < InstructionSet::NEON) {
+        return choice;
+    } else if (choice.lost.takes(Form::INT8_DEPTHWISE_PAIRED, takesInt8Pairs(layer))) {
+        choice.form = Form::INT8_DEPTHWISE_PAIRED;
+    } else {
+        return choice;
+    }
+    choice.lost.add(Form::INT8_DEPTHWISE_WIDENED, choice.form == Form::INT8_DEPTHWISE_DOT
+                                                          ? "multiplies a quarter of the bytes"
+                                                          : "multiplies half of the bytes");
+    return choice;
+}
+
+}  // namespace
+
+bool mayPairProducts(const DepthwiseLayer& layer, InstructionSet set) {
+    return set >= InstructionSet::NEON && layer.hasSignedWeights && !takesInt8Dot(layer, set).ok();
 }
 
 Result<int64_t> patchLines(const DepthwiseLayer& layer, const DepthwiseTuning& tuning) {
@@ -56,16 +107,7 @@ Result<int64_t> patchLines(const DepthwiseLayer& layer, const DepthwiseTuning& t
 DepthwiseChoice chooseDepthwise(const DepthwiseLayer& layer, const CpuTarget& target) {
     DepthwiseChoice choice;
     if (layer.isInt8) {
-        choice.form = int8DepthwiseForm(target.set, layer.hasSignedWeights);
-        if (choice.form == Form::INT8_DEPTHWISE_WIDENED) {
-            choice.lost.add(Form::INT8_DEPTHWISE_DOT,
-                            layer.hasSignedWeights ? std::string(toString(target.set)) +
-                                                             " has no dot products of bytes"
-                                                   : "takes weights without a zero point");
-        } else {
-            choice.lost.add(Form::INT8_DEPTHWISE_WIDENED, "multiplies a quarter of the bytes");
-        }
-        return choice;
+        return chooseInt8Depthwise(layer, target.set);
     }
     const Result<int64_t> lines = patchLines(layer, target.tuning.depthwise);
     if (!choice.lost.takes(Form::DEPTHWISE_PATCHES, lines.status())) {

@@ -25,6 +25,7 @@ struct DepthwiseLayer {
     int64_t lanes = 4;             // floats of a vector
     bool areFinite = true;         // the weights: zeros around the feature map may meet them
     bool hasSignedWeights = true;  // int8 without a zero point
+    bool fitsPairs = true;         // and none of them is -128: 16 bits hold two products
 
     static DepthwiseLayer of(int64_t output, int64_t channels, int64_t side, int64_t stride,
                              int64_t lanes);
@@ -44,8 +45,8 @@ struct DepthwiseChoice {
 
 DepthwiseChoice chooseDepthwise(const DepthwiseLayer& layer, const CpuTarget& target);
 
-// The int8 form that a set has.
-Form int8DepthwiseForm(InstructionSet set, bool hasSignedWeights);
+// Whether `fitsPairs` decides on the form: finding out reads all weights.
+bool mayPairProducts(const DepthwiseLayer& layer, InstructionSet set);
 
 // Rows of the output that a padded input tile may have: as many as L1d takes. UNSUPPORTED where
 // rows one by one are better, or there is no such kernel.

@@ -38,6 +38,8 @@ std::string_view toString(Form form) {
             return "depthwise by rows";
         case Form::INT8_DEPTHWISE_DOT:
             return "int8 depthwise by dot products";
+        case Form::INT8_DEPTHWISE_PAIRED:
+            return "int8 depthwise by pairs of 8-bit products";
         case Form::INT8_DEPTHWISE_WIDENED:
             return "int8 depthwise by 16-bit products";
         case Form::INVERTED_RESIDUAL:

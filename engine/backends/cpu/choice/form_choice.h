@@ -35,7 +35,8 @@ enum class Form : uint8_t {
     DEPTHWISE_PATCHES,  // of floats, from padded input tiles
     DEPTHWISE_ROWS,     // of floats, row by row
     INT8_DEPTHWISE_DOT,
-    INT8_DEPTHWISE_WIDENED,
+    INT8_DEPTHWISE_PAIRED,   // two products added in 16 bits, on NEON
+    INT8_DEPTHWISE_WIDENED,  // products of 16 bits
     // Several nodes as one.
     INVERTED_RESIDUAL,
     FUSED_POINTWISE_DEPTHWISE,

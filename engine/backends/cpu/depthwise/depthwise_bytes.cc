@@ -86,7 +86,7 @@ class ShapedQuantizedDepthwise final : public WorkItemKernel {
 // The panels of depthwise_line.h.
 struct PackedQuantizedDepthwise {
     InstructionSet set = InstructionSet::PORTABLE;
-    bool signedBytes = false;  // the form for such weights
+    Form form = Form::INT8_DEPTHWISE_WIDENED;
     bool blocksOverlap = true;
     int64_t channels = 0;
     int64_t filterH = 1;
@@ -101,46 +101,47 @@ struct PackedQuantizedDepthwise {
     float outputScale = 0.0F;
 
     static constexpr std::string_view kName = "depthwise of bytes";
-    HALYARD_FIELDS(set, signedBytes, blocksOverlap, channels, filterH, filterW, weights, isSigned,
+    HALYARD_FIELDS(set, form, blocksOverlap, channels, filterH, filterW, weights, isSigned,
                    weightsZero, bias, xScale, xZero, weightScales, outputScale)
 
     Result<size_t> bytes() const {
-        const QuantizedDepthwise& form = quantizedDepthwise(set, signedBytes);
-        return packedBytes(form.blocks(channels), form.panelBytes(filterH, filterW));
+        const QuantizedDepthwise& kernels = quantizedDepthwise(set, form);
+        return packedBytes(kernels.blocks(channels), kernels.panelBytes(filterH, filterW));
     }
     Status fill(std::span<std::byte> bytes, const Checkpoint& checkpoint) const {
-        const QuantizedDepthwise& form = quantizedDepthwise(set, signedBytes);
+        const QuantizedDepthwise& kernels = quantizedDepthwise(set, form);
         std::ranges::fill(bytes, std::byte{0});
         std::byte* panel = bytes.data();
-        for (int64_t index = 0; index < form.blocks(channels); ++index) {
+        for (int64_t index = 0; index < kernels.blocks(channels); ++index) {
             HALYARD_RETURN_IF_ERROR(checkpoint.check("while weights were packed"));
-            const DepthwiseBlock block = form.block(index, channels, blocksOverlap);
-            for (int64_t pixel = 0; pixel < form.lanes; pixel += block.part) {
+            const DepthwiseBlock block = kernels.block(index, channels, blocksOverlap);
+            for (int64_t pixel = 0; pixel < kernels.lanes; pixel += block.part) {
                 for (int64_t channel = 0; channel < block.channels; ++channel) {
-                    packChannel(form, panel, block.channel + channel, form.laneOf(pixel + channel));
+                    packChannel(kernels, panel, block.channel + channel,
+                                kernels.laneOf(pixel + channel));
                 }
             }
-            panel += form.panelBytes(filterH, filterW);
+            panel += kernels.panelBytes(filterH, filterW);
         }
         return {};
     }
 
   private:
-    void packChannel(const QuantizedDepthwise& form, std::byte* panel, int64_t channel,
+    void packChannel(const QuantizedDepthwise& kernels, std::byte* panel, int64_t channel,
                      int64_t lane) const {
         auto* biases = reinterpret_cast<int32_t*>(panel);
-        auto* multipliers = reinterpret_cast<float*>(biases + form.lanes);
-        std::byte* const to = reinterpret_cast<std::byte*>(multipliers + form.lanes);
+        auto* multipliers = reinterpret_cast<float*>(biases + kernels.lanes);
+        std::byte* const to = reinterpret_cast<std::byte*>(multipliers + kernels.lanes);
         uint32_t sum = 0;
         for (int64_t tap = 0; tap < filterH * filterW; ++tap) {
             const uint8_t byte = weights.data[tap * channels + channel];
             const int32_t value = isSigned ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
             const int32_t weight = value - weightsZero;
-            const int64_t place = form.placeOf(tap / filterW, tap % filterW, filterH, filterW);
-            const int64_t at =
-                    (place / form.group * form.lanes + lane) * form.group + place % form.group;
+            const int64_t place = kernels.placeOf(tap / filterW, tap % filterW, filterH, filterW);
+            const int64_t at = (place / kernels.group * kernels.lanes + lane) * kernels.group +
+                               place % kernels.group;
             sum += static_cast<uint32_t>(weight);
-            if (form.bytes) {
+            if (kernels.bytes) {
                 reinterpret_cast<int8_t*>(to)[at] = static_cast<int8_t>(weight);
             } else {
                 reinterpret_cast<int16_t*>(to)[at] = static_cast<int16_t>(weight);
@@ -151,6 +152,24 @@ struct PackedQuantizedDepthwise {
         multipliers[lane] = multiplier(xScale, weightScales[channel], outputScale);
     }
 };
+
+// Of signed weights, -128; of unsigned ones around 128 the byte that stands for it.
+struct LacksLeastByte {
+    ConstantSource<uint8_t> weights;
+    int64_t count = 0;
+    uint8_t least = 0;
+
+    static constexpr std::string_view kName = "depthwise weights lack -128";
+    HALYARD_FIELDS(weights, count, least)
+
+    bool holds() const {
+        return std::find(weights.data, weights.data + count, least) == weights.data + count;
+    }
+};
+
+uint8_t leastByteOf(DataType type) {
+    return type == DataType::QUANT8_ASYMM ? 0 : 0x80;
+}
 
 class QuantizedDepthwiseKernel final : public StepKernel {
   public:
@@ -187,14 +206,33 @@ class QuantizedDepthwiseKernel final : public StepKernel {
 
 }  // namespace
 
-const QuantizedDepthwise& quantizedDepthwiseOf(const KernelArguments& arguments,
-                                               InstructionSet set) {
+Result<DepthwiseChoice> chooseQuantizedDepthwise(const DepthwiseDefinition& definition,
+                                                 const KernelArguments& arguments,
+                                                 const CpuTarget& target) {
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
-    return quantizedDepthwise(set, byteZerosOf(x, weights, false).weights == 0);
+    const Window2d& window = definition.node.window;
+    DepthwiseLayer layer = {.isInt8 = true,
+                            .channels = definition.channels,
+                            .multiplier = definition.node.multiplier,
+                            .filterH = definition.filterH,
+                            .filterW = definition.filterW,
+                            .strideH = window.strideH,
+                            .strideW = window.strideW,
+                            .dilationH = window.dilationH,
+                            .dilationW = window.dilationW,
+                            .hasSignedWeights = byteZerosOf(x, weights, false).weights == 0};
+    if (mayPairProducts(layer, target.set)) {
+        HALYARD_ASSIGN_OR_RETURN(layer.fitsPairs,
+                                 arguments.constants.holds(LacksLeastByte{
+                                         .weights = constantOf<uint8_t>(arguments, 1),
+                                         .count = definition.taps() * definition.channels,
+                                         .least = leastByteOf(weights.type)}));
+    }
+    return chooseDepthwise(layer, target);
 }
 
-Result<PackedConstant> packQuantizedDepthwise(InstructionSet set,
+Result<PackedConstant> packQuantizedDepthwise(InstructionSet set, Form form,
                                               const DepthwiseDefinition& definition,
                                               bool blocksOverlap,
                                               const KernelArguments& arguments) {
@@ -204,8 +242,7 @@ Result<PackedConstant> packQuantizedDepthwise(InstructionSet set,
     const bool isSigned = weights.type != DataType::QUANT8_ASYMM;
     return arguments.constants.add(PackedQuantizedDepthwise{
             .set = set,
-            // Unsigned weights around 128 are signed ones as well.
-            .signedBytes = zeros.weights == 0,
+            .form = form,
             .blocksOverlap = blocksOverlap,
             .channels = definition.channels,
             .filterH = definition.filterH,
@@ -215,7 +252,7 @@ Result<PackedConstant> packQuantizedDepthwise(InstructionSet set,
             .weightsZero = zeros.weights + (isSigned ? 0 : 128),
             .bias = constantOf<int32_t>(arguments, 2),
             .xScale = x.quantization.scale,
-            .xZero = zeros.x - quantizedDepthwiseOf(arguments, set).moved,
+            .xZero = zeros.x - quantizedDepthwise(set, form).moved,
             .weightScales = WeightScales(weights.quantization),
             .outputScale = typeOf(arguments, arguments.node.outputs[0]).quantization.scale});
 }
@@ -223,16 +260,15 @@ Result<PackedConstant> packQuantizedDepthwise(InstructionSet set,
 Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,
         const CpuTarget& target) {
-    HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
-                             packQuantizedDepthwise(target.set, definition, true, arguments));
-    const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
-    const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
-    const DepthwiseLayer layer = {.isInt8 = true,
-                                  .hasSignedWeights = byteZerosOf(x, weights, false).weights == 0};
+    HALYARD_ASSIGN_OR_RETURN(const DepthwiseChoice choice,
+                             chooseQuantizedDepthwise(definition, arguments, target));
+    HALYARD_ASSIGN_OR_RETURN(
+            const PackedConstant packed,
+            packQuantizedDepthwise(target.set, choice.form, definition, true, arguments));
     return withLostForms(
-            std::make_unique<QuantizedDepthwiseKernel>(quantizedDepthwiseOf(arguments, target.set),
+            std::make_unique<QuantizedDepthwiseKernel>(quantizedDepthwise(target.set, choice.form),
                                                        target.set, definition, packed),
-            chooseDepthwise(layer, target).lost.toString());
+            choice.lost.toString());
 }
 
 }  // namespace halyard::engine::cpu

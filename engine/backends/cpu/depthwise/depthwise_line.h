@@ -13,6 +13,7 @@
 #include <limits>
 #include <string_view>
 
+#include "engine/backends/cpu/choice/form_choice.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 
 namespace halyard::engine::cpu {
@@ -119,12 +120,36 @@ struct QuantizedDepthwiseLine {
     int32_t high = 0;
 };
 
+// Where the taps of a spatial position's window lie, beside the input those of the padding.
+inline void findTaps(const QuantizedDepthwiseLine& line, int64_t pixel) {
+    const DepthwiseWindow& window = line.window;
+    const int64_t start = pixel * window.strideW - window.left;
+    const uint8_t** tap = line.taps;
+    for (int64_t i = 0; i < window.filterH; ++i) {
+        const bool rowIsThere = i >= window.firstRow && i < window.endRow;
+        for (int64_t j = 0; j < window.filterW; ++j) {
+            const int64_t at = start + j * window.dilationW;
+            *tap++ = rowIsThere && at >= 0 && at < window.inputW
+                             ? line.x + i * window.row + at * line.xPixel
+                             : line.padding;
+        }
+    }
+}
+
 // Some channels, as many as a vector has lanes, or fewer. Then each spatial position takes a part
 // of the vector, whose lanes are those of neighbouring spatial positions beside it.
 struct DepthwiseBlock {
     int64_t channel = 0;   // the first one
     int64_t channels = 1;  // no more than the part's lanes
     int64_t part = 1;      // lanes
+};
+
+// In which the taps of a filter are packed.
+enum class TapOrder : uint8_t {
+    ROWS,
+    COLUMNS,               // groups are of one column of the filter
+    COLUMNS_AND_LAST_ROW,  // of 3x3 the same; of 5x5 four rows of each column, then the last row's
+                           // first four columns, and the last column at a group's end
 };
 
 // A panel: [each lane's bias, int32][each lane's multiplier, float], then the weights as [group of
@@ -134,15 +159,19 @@ struct QuantizedDepthwise {
     int64_t lanes = 1;  // channels of a block
     int64_t part = 1;  // fewest lanes of a spatial position: as many as the block has, or a half, a
                        // quarter
-    int64_t group = 1;       // taps that are multiplied together
-    bool byColumns = false;  // those of a group are of one column of the filter
-    bool bytes = false;      // weights are signed bytes, otherwise 16 bits
-    int32_t moved = 0;       // what is taken from unsigned bytes before they are multiplied
+    int64_t group = 1;  // taps that are multiplied together
+    TapOrder order = TapOrder::ROWS;
+    bool bytes = false;     // weights are signed bytes, otherwise 16 bits
+    bool overlaps = false;  // blocks may
+    int32_t moved = 0;      // taken from unsigned bytes before they are multiplied
     void (*compute)(const QuantizedDepthwiseLine& line) = nullptr;
 
     int64_t groups(int64_t filterH, int64_t filterW) const {
-        return byColumns ? filterW * ((filterH + group - 1) / group)
-                         : (filterH * filterW + group - 1) / group;
+        if (hasLastRowApart(filterH)) {
+            return filterW + 2;
+        }
+        return order == TapOrder::ROWS ? (filterH * filterW + group - 1) / group
+                                       : filterW * ((filterH + group - 1) / group);
     }
     int64_t panelBytes(int64_t filterH, int64_t filterW) const {
         return lanes * (int64_t{sizeof(int32_t) + sizeof(float)} +
@@ -150,7 +179,16 @@ struct QuantizedDepthwise {
     }
     // A tap's place in all groups.
     int64_t placeOf(int64_t line, int64_t column, int64_t filterH, int64_t filterW) const {
-        return byColumns ? column * groups(filterH, 1) * group + line : line * filterW + column;
+        if (order == TapOrder::ROWS) {
+            return line * filterW + column;
+        }
+        if (!hasLastRowApart(filterH)) {
+            return column * groups(filterH, 1) * group + line;
+        }
+        if (line < group) {
+            return column * group + line;
+        }
+        return filterW * group + (column < group ? column : 2 * group - 1);
     }
     int64_t blocks(int64_t channels) const { return (channels + lanes - 1) / lanes; }
     // Where blocks overlap, the last one may have channels of the one before as well, so that a
@@ -162,7 +200,7 @@ struct QuantizedDepthwise {
         while (block.part > part && block.part / 2 >= left) {
             block.part /= 2;
         }
-        if (overlap && part < lanes && block.channels < block.part && channels >= block.part) {
+        if (overlap && overlaps && block.channels < block.part && channels >= block.part) {
             block.channel = channels - block.part;
             block.channels = block.part;
         }
@@ -173,9 +211,14 @@ struct QuantizedDepthwise {
     int64_t laneOf(int64_t lane) const {
         return bytes ? lane % 16 / 4 * (lanes / 4) + lane / 16 * 4 + lane % 4 : lane;
     }
+
+  private:
+    bool hasLastRowApart(int64_t filterH) const {
+        return order == TapOrder::COLUMNS_AND_LAST_ROW && filterH == 5;
+    }
 };
 
-// The form for weights that are signed bytes without a zero point, or for any.
-const QuantizedDepthwise& quantizedDepthwise(InstructionSet set, bool signedBytes);
+// The set's kernels of a form of int8 that it has (depthwise_choice.h).
+const QuantizedDepthwise& quantizedDepthwise(InstructionSet set, Form form);
 
 }  // namespace halyard::engine::cpu

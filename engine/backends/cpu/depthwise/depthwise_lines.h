@@ -108,12 +108,15 @@ DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments, const 
 Result<PackedConstant> packFloatDepthwise(InstructionSet set, const DepthwiseDefinition& definition,
                                           const KernelArguments& arguments);
 
-// The same of bytes, and the form that reads what is packed.
-Result<PackedConstant> packQuantizedDepthwise(InstructionSet set,
+// The form of a node of bytes. It may read the weights.
+Result<DepthwiseChoice> chooseQuantizedDepthwise(const DepthwiseDefinition& definition,
+                                                 const KernelArguments& arguments,
+                                                 const CpuTarget& target);
+
+// Packs its inputs 1 and 2 for a form that the set has.
+Result<PackedConstant> packQuantizedDepthwise(InstructionSet set, Form form,
                                               const DepthwiseDefinition& definition,
                                               bool blocksOverlap, const KernelArguments& arguments);
-const QuantizedDepthwise& quantizedDepthwiseOf(const KernelArguments& arguments,
-                                               InstructionSet set);
 
 // Whether the windows of a node of floats may reach zeros around the feature map: its weights are
 // floats, all of them finite.

@@ -188,9 +188,11 @@ Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
     HALYARD_ASSIGN_OR_RETURN(
             definition.expansionPanels,
             packQuantizedConvGemm(kTilePanels, filter, definition.zeros, expansion));
-    HALYARD_ASSIGN_OR_RETURN(
-            definition.depthwisePanels,
-            packQuantizedDepthwise(target.set, definition.depthwise, false, depthwise));
+    HALYARD_ASSIGN_OR_RETURN(const DepthwiseChoice choice,
+                             chooseQuantizedDepthwise(definition.depthwise, depthwise, target));
+    HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
+                             packQuantizedDepthwise(target.set, choice.form, definition.depthwise,
+                                                    false, depthwise));
     nodes.notePacked();
     definition.between = nodes.between(target.set);
     definition.epilogue = nodes.epilogue(target.set);
@@ -198,7 +200,7 @@ Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
             std::make_unique<
                     FusedPointwiseDepthwiseKernel<FusedPointwiseDepthwiseBytes, Forms, Definition>>(
                     Forms{.product = form,
-                          .depthwise = quantizedDepthwiseOf(depthwise, target.set)},
+                          .depthwise = quantizedDepthwise(target.set, choice.form)},
                     fusedInt8Costs(target.tuning.fused), std::move(definition),
                     "fused_pointwise_depthwise_8bit", target.set));
 }

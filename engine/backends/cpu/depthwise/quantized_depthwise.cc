@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
+#include "engine/backends/cpu/depthwise/quantized_depthwise_neon-inl.h"
 #include "engine/backends/cpu/depthwise/quantized_depthwise_vnni-inl.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
@@ -16,6 +17,7 @@ namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
+#if HWY_TARGET != HWY_NEON
 namespace hn = hwy::HWY_NAMESPACE;
 
 using Ints = hn::CappedTag<int32_t, 16>;
@@ -97,90 +99,6 @@ struct HalfTaps {
     }
 };
 
-#if HWY_TARGET == HWY_NEON
-// Four taps of 16 channels at a time: sdot, of which Highway 1.0.3 does not know. Its factors are
-// signed, so that what is unsigned is moved by 128.
-struct DotTaps {
-    using Bytes = hn::CappedTag<uint8_t, 16>;
-    static constexpr int kGroup = 4;
-    static constexpr bool kBytes = true;
-    static constexpr int32_t kMoved = 128;
-    static constexpr int64_t kLanes = 16;
-    static int64_t lanes() { return kLanes; }
-
-    static HWY_INLINE IntVector addProducts(IntVector sum, uint16x8_t x, const int8_t* weights) {
-        const int8x16_t w = vld1q_s8(weights);
-        // For the assembler, which else knows no more than the file is compiled for.
-        asm(".arch armv8.2-a+crypto+dotprod\n\tsdot %0.4s, %1.16b, %2.16b"
-            : "+w"(sum.raw)
-            : "w"(x), "w"(w));
-        return sum;
-    }
-
-    static void computePixel(const QuantizedDepthwiseLine& line, const std::byte* panel,
-                             const DepthwiseBlock& block, ptrdiff_t shift, uint8_t* y) {
-        const int64_t taps = line.window.filterH * line.window.filterW;
-        const int64_t channel = block.channel;
-        const auto count = static_cast<size_t>(block.channels);
-        const Bytes bytes;
-        const ptrdiff_t at = shift + channel;
-        const auto flip = hn::Set(bytes, static_cast<uint8_t>(line.flip ^ kMoved));
-        const auto* biases = reinterpret_cast<const int32_t*>(panel);
-        const auto* multipliers = reinterpret_cast<const float*>(biases + kLanes);
-        const auto* weights = reinterpret_cast<const int8_t*>(multipliers + kLanes);
-        IntVector sums[4];
-        HALYARD_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            sums[i] = hn::Load(kInts, biases + i * 4);
-        }
-        for (int64_t tap = 0; tap < taps; tap += kGroup) {
-            // Weights of taps that are not there are zero, whatever stands against them.
-            uint8x16_t x[kGroup];
-            HALYARD_UNROLL
-            for (int i = 0; i < kGroup; ++i) {
-                const int64_t real = std::min(tap + i, taps - 1);
-                x[i] = hn::Xor(loadFirst(bytes, line.taps[real] + at, count), flip).raw;
-            }
-            const uint16x8_t low01 = vreinterpretq_u16_u8(vzip1q_u8(x[0], x[1]));
-            const uint16x8_t high01 = vreinterpretq_u16_u8(vzip2q_u8(x[0], x[1]));
-            const uint16x8_t low23 = vreinterpretq_u16_u8(vzip1q_u8(x[2], x[3]));
-            const uint16x8_t high23 = vreinterpretq_u16_u8(vzip2q_u8(x[2], x[3]));
-            sums[0] = addProducts(sums[0], vzip1q_u16(low01, low23), weights);
-            sums[1] = addProducts(sums[1], vzip2q_u16(low01, low23), weights + 16);
-            sums[2] = addProducts(sums[2], vzip1q_u16(high01, high23), weights + 32);
-            sums[3] = addProducts(sums[3], vzip2q_u16(high01, high23), weights + 48);
-            weights += kLanes * kGroup;
-        }
-        const Requantizer requantize(line);
-        int16x4_t narrow[4];
-        HALYARD_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            narrow[i] = vmovn_s32(requantize(sums[i], multipliers + i * 4).raw);
-        }
-        const int8x8_t low = vmovn_s16(vcombine_s16(narrow[0], narrow[1]));
-        const int8x8_t high = vmovn_s16(vcombine_s16(narrow[2], narrow[3]));
-        storeFirst(hn::Vec<Bytes>(vreinterpretq_u8_s8(vcombine_s8(low, high))), bytes, y + channel,
-                   count);
-    }
-};
-#endif
-
-// Where the taps of a spatial position's window lie, beside the input those of the padding.
-void findTaps(const QuantizedDepthwiseLine& line, int64_t pixel) {
-    const DepthwiseWindow& window = line.window;
-    const int64_t start = pixel * window.strideW - window.left;
-    const uint8_t** tap = line.taps;
-    for (int64_t i = 0; i < window.filterH; ++i) {
-        const bool rowIsThere = i >= window.firstRow && i < window.endRow;
-        for (int64_t j = 0; j < window.filterW; ++j) {
-            const int64_t at = start + j * window.dilationW;
-            *tap++ = rowIsThere && at >= 0 && at < window.inputW
-                             ? line.x + i * window.row + at * line.xPixel
-                             : line.padding;
-        }
-    }
-}
-
 template <typename Taps>
 const QuantizedDepthwise* formOf();
 
@@ -247,26 +165,36 @@ const QuantizedDepthwise* formOf<VnniTaps>() {
     static const QuantizedDepthwise kForm = {.lanes = VnniTaps::kLanes,
                                              .part = VnniTaps::kLanes / 4,
                                              .group = VnniTaps::kGroup,
-                                             .byColumns = true,
+                                             .order = TapOrder::COLUMNS,
                                              .bytes = true,
+                                             .overlaps = true,
                                              .compute = compute<VnniTaps>};
     return &kForm;
 }
 #endif
+#endif
 
 }  // namespace
 
+#if HWY_TARGET == HWY_NEON
+const QuantizedDepthwise* quantizedDepthwiseForm() {
+    return formOf<WidenedTaps>();
+}
+const QuantizedDepthwise* quantizedDepthwisePairedForm() {
+    return formOf<PairedTaps>();
+}
+const QuantizedDepthwise* quantizedDepthwiseDotForm() {
+    return formOf<DotTaps>();
+}
+#else
 const QuantizedDepthwise* quantizedDepthwiseForm() {
     return formOf<HalfTaps>();
 }
+#endif
 
 #if HWY_TARGET == HWY_AVX3
 const QuantizedDepthwise* quantizedDepthwiseDotForm() {
     return formOf<VnniTaps>();
-}
-#elif HWY_TARGET == HWY_NEON
-const QuantizedDepthwise* quantizedDepthwiseDotForm() {
-    return formOf<DotTaps>();
 }
 #endif
 
@@ -277,17 +205,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace halyard::engine::cpu {
 
-const QuantizedDepthwise& quantizedDepthwise(InstructionSet set, bool signedBytes) {
+const QuantizedDepthwise& quantizedDepthwise(InstructionSet set, Form form) {
 #if HWY_TARGETS & HWY_AVX3
-    if (hasByteProducts(set) && signedBytes) {
+    if (form == Form::INT8_DEPTHWISE_DOT) {
         return *N_AVX3::quantizedDepthwiseDotForm();
     }
 #elif HWY_TARGETS & HWY_NEON
-    if (set >= InstructionSet::NEON_DOT && signedBytes) {
+    if (form == Form::INT8_DEPTHWISE_DOT) {
         return *N_NEON::quantizedDepthwiseDotForm();
     }
+    if (form == Form::INT8_DEPTHWISE_PAIRED) {
+        return *N_NEON::quantizedDepthwisePairedForm();
+    }
 #else
-    static_cast<void>(signedBytes);
+    static_cast<void>(form);
 #endif
     return *HALYARD_CPU_CHOOSE(set, quantizedDepthwiseForm)();
 }
