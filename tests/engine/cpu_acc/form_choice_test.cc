@@ -231,41 +231,15 @@ TEST(GemmChoice, StreamsWeightsOfOneRowFromBeyondL2) {
 
 // ---- Depthwise ----------------------------------------------------------------------------------
 
-TEST(DepthwiseChoice, IsThatOfTheTable) {
-    constexpr Form kPatches = Form::DEPTHWISE_PATCHES;
-    constexpr Form kRows = Form::DEPTHWISE_ROWS;
-    struct Row {
-        int64_t output, side, stride;
-        Forms expected;
-    };
-    // Rows of large feature maps fill L1d sooner by vectors of 512 bits.
-    const Forms wide = {kPatches, kPatches, kPatches, kPatches, kRows, kRows, kRows};
-    for (const Row& row :
-         {Row{14, 3, 1, Forms(7, kPatches)}, Row{14, 5, 1, Forms(7, kPatches)},
-          Row{7, 5, 2, Forms(7, kPatches)}, Row{112, 3, 1, wide}, Row{14, 7, 1, Forms(7, kRows)}}) {
-        for (size_t i = 0; i < row.expected.size(); ++i) {
-            const Processor processor = processors()[i];
-            const DepthwiseChoice choice = chooseDepthwise(
-                    DepthwiseLayer::of(row.output, 96, row.side, row.stride, processor.lanes),
-                    processor.target);
-            EXPECT_EQ(toString(choice.form), toString(row.expected[i]))
-                    << row.side << "x" << row.side << " to " << row.output << " on "
-                    << processor.name << ": " << choice.lost.toString();
-            EXPECT_EQ(choice.patchLines > 0, choice.form == kPatches);
-            EXPECT_EQ(choice.lost.all().size(), 1U);
-        }
-    }
-}
-
 TEST(DepthwiseChoice, OfInt8IsByDotProductsWhereThereAreAny) {
     for (const Processor& processor : processors()) {
-        DepthwiseLayer layer = DepthwiseLayer::of(14, 96, 3, 1, processor.lanes).ofInt8();
+        Int8DepthwiseLayer layer = {.channels = 96};
         const bool has = processor.target.set != InstructionSet::NEON;
-        EXPECT_EQ(toString(chooseDepthwise(layer, processor.target).form),
+        EXPECT_EQ(toString(chooseInt8Depthwise(layer, processor.target.set).form),
                   toString(has ? Form::INT8_DEPTHWISE_DOT : Form::INT8_DEPTHWISE_PAIRED))
                 << processor.name;
         layer.hasSignedWeights = layer.fitsPairs = false;
-        EXPECT_EQ(toString(chooseDepthwise(layer, processor.target).form),
+        EXPECT_EQ(toString(chooseInt8Depthwise(layer, processor.target.set).form),
                   toString(Form::INT8_DEPTHWISE_WIDENED))
                 << processor.name;
     }
@@ -292,16 +266,20 @@ TEST(DepthwiseChoice, OfInt8OnNeonDependsOnTheFilterAndItsWeights) {
           Row{"3x3 with stride 3", 3, 3, 1, 96, true, kPaired, kOther},
           Row{"3x3 with dilation", 3, 1, 2, 96, true, kPaired, kOther},
           Row{"3x3 of few channels", 3, 1, 1, 15, true, kPaired, "takes 16 channels and more"}}) {
-        DepthwiseLayer layer = DepthwiseLayer::of(14, row.channels, row.side, row.stride, 4);
-        layer.dilationH = layer.dilationW = row.dilation;
-        layer.fitsPairs = row.fitsPairs;
-        const DepthwiseChoice choice = chooseDepthwise(layer.ofInt8(), target);
+        const Int8DepthwiseLayer layer = {.channels = row.channels,
+                                          .filterH = row.side,
+                                          .filterW = row.side,
+                                          .strideW = row.stride,
+                                          .dilationW = row.dilation,
+                                          .fitsPairs = row.fitsPairs};
+        const DepthwiseChoice choice = chooseInt8Depthwise(layer, InstructionSet::NEON_DOT);
         EXPECT_EQ(toString(choice.form), toString(row.expected)) << row.name;
         EXPECT_EQ(whyNot(choice.lost, kByDots), row.whyNoDot) << row.name;
-        EXPECT_EQ(mayPairProducts(layer.ofInt8(), target.set), row.expected != kByDots) << row.name;
+        EXPECT_EQ(mayPairProducts(layer, InstructionSet::NEON_DOT), row.expected != kByDots)
+                << row.name;
     }
-    EXPECT_FALSE(
-            mayPairProducts(DepthwiseLayer::of(14, 96, 7, 1, 16).ofInt8(), cpu_test::zen4().set));
+    EXPECT_FALSE(mayPairProducts({.channels = 96, .filterH = 7, .filterW = 7},
+                                 InstructionSet::AVX512_VNNI));
 }
 
 // ---- Fused --------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ TEST(MultiplyAccumulatesOfFloats, OfShortLinesAreTheReferences) {
     }
 }
 
-// Feature maps of which much is edge; the tallest is cut, and so are 150 channels.
+// Feature maps of which much is edge.
 TEST(MultiplyAccumulatesOfFloats, OfSmallFeatureMapsAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());

@@ -2,29 +2,18 @@
 
 #include "engine/backends/cpu/choice/depthwise_choice.h"
 
-#include <algorithm>
 #include <string>
 
-namespace halyard::engine::cpu {
+#include "engine/base/status.h"
 
-DepthwiseLayer DepthwiseLayer::of(int64_t output, int64_t channels, int64_t side, int64_t stride,
-                                  int64_t lanes) {
-    return {.outputH = output,
-            .outputW = output,
-            .channels = channels,
-            .filterH = side,
-            .filterW = side,
-            .strideH = stride,
-            .strideW = stride,
-            .lanes = lanes};
-}
+namespace halyard::engine::cpu {
 
 namespace {
 
 // Channels that a vector of NEON has.
 constexpr int64_t kNeonBytes = 16;
 
-Status takesInt8Dot(const DepthwiseLayer& layer, InstructionSet set) {
+Status takesInt8Dot(const Int8DepthwiseLayer& layer, InstructionSet set) {
     if (!hasByteProducts(set) && set < InstructionSet::NEON_DOT) {
         return unsupported(std::string(toString(set)) + " has no dot products of bytes");
     }
@@ -45,16 +34,17 @@ Status takesInt8Dot(const DepthwiseLayer& layer, InstructionSet set) {
     return layer.channels >= kNeonBytes ? Status() : unsupported("takes 16 channels and more");
 }
 
-Status takesInt8Pairs(const DepthwiseLayer& layer) {
+Status takesInt8Pairs(const Int8DepthwiseLayer& layer) {
     if (!layer.hasSignedWeights) {
         return unsupported("takes weights without a zero point");
     }
     return layer.fitsPairs ? Status() : unsupported("16 bits do not hold two products by -128");
 }
 
-DepthwiseChoice chooseInt8Depthwise(const DepthwiseLayer& layer, InstructionSet set) {
+}  // namespace
+
+DepthwiseChoice chooseInt8Depthwise(const Int8DepthwiseLayer& layer, InstructionSet set) {
     DepthwiseChoice choice;
-    choice.form = Form::INT8_DEPTHWISE_WIDENED;
     if (choice.lost.takes(Form::INT8_DEPTHWISE_DOT, takesInt8Dot(layer, set))) {
         choice.form = Form::INT8_DEPTHWISE_DOT;
     } else if (set < InstructionSet::NEON) {
@@ -70,53 +60,8 @@ DepthwiseChoice chooseInt8Depthwise(const DepthwiseLayer& layer, InstructionSet 
     return choice;
 }
 
-}  // namespace
-
-bool mayPairProducts(const DepthwiseLayer& layer, InstructionSet set) {
+bool mayPairProducts(const Int8DepthwiseLayer& layer, InstructionSet set) {
     return set >= InstructionSet::NEON && layer.hasSignedWeights && !takesInt8Dot(layer, set).ok();
-}
-
-Result<int64_t> patchLines(const DepthwiseLayer& layer, const DepthwiseTuning& tuning) {
-    const int64_t side = layer.filterH;
-    if (layer.isHalf) {
-        return unsupported("takes floats");
-    }
-    if (!layer.areFinite) {
-        return unsupported("zeros around the feature map would meet weights that are not finite");
-    }
-    if (layer.multiplier != 1) {
-        return unsupported("takes multipliers of 1");
-    }
-    if (layer.filterW != side || (side != 3 && side != 5)) {
-        return unsupported("takes filters of 3x3 and 5x5");
-    }
-    if (layer.dilationH != 1 || layer.dilationW != 1) {
-        return unsupported("takes dilations of 1");
-    }
-    const int64_t width = (layer.outputW - 1) * layer.strideW + side;
-    const int64_t line = width * layer.lanes * int64_t{sizeof(float)};
-    const int64_t lines = tuning.mostCopyBytes / line;
-    const int64_t most = lines < side ? 0 : (lines - side) / layer.strideH + 1;
-    const int64_t fewest = std::min(tuning.fewestLines, layer.outputH);
-    return most >= fewest ? Result<int64_t>(most)
-                          : unsupported("L1d has room for " + std::to_string(most) +
-                                        " rows of the output, and " + std::to_string(fewest) +
-                                        " are worth the copy");
-}
-
-DepthwiseChoice chooseDepthwise(const DepthwiseLayer& layer, const CpuTarget& target) {
-    DepthwiseChoice choice;
-    if (layer.isInt8) {
-        return chooseInt8Depthwise(layer, target.set);
-    }
-    const Result<int64_t> lines = patchLines(layer, target.tuning.depthwise);
-    if (!choice.lost.takes(Form::DEPTHWISE_PATCHES, lines.status())) {
-        return choice;
-    }
-    choice.form = Form::DEPTHWISE_PATCHES;
-    choice.patchLines = *lines;
-    choice.lost.add(Form::DEPTHWISE_ROWS, "computes the edges of each row apart");
-    return choice;
 }
 
 }  // namespace halyard::engine::cpu

@@ -32,10 +32,6 @@ std::string_view toString(Form form) {
             return "merged stride phases";
         case Form::STRIDE_PHASES:
             return "stride phases";
-        case Form::DEPTHWISE_PATCHES:
-            return "depthwise from padded tiles";
-        case Form::DEPTHWISE_ROWS:
-            return "depthwise by rows";
         case Form::INT8_DEPTHWISE_DOT:
             return "int8 depthwise by dot products";
         case Form::INT8_DEPTHWISE_PAIRED:

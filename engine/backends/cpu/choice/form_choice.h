@@ -31,9 +31,7 @@ enum class Form : uint8_t {
     BF16_WEIGHT_GEMM,  // by vectors, of few rows with weights that are bf16
     FLOAT_GEMM,
     STREAMED_WEIGHTS,  // how the last two read weights: M = 1, from beyond L2
-    // Depthwise convolutions.
-    DEPTHWISE_PATCHES,  // of floats, from padded input tiles
-    DEPTHWISE_ROWS,     // of floats, row by row
+    // Depthwise convolutions of int8; those of floats have one form.
     INT8_DEPTHWISE_DOT,
     INT8_DEPTHWISE_PAIRED,   // two products added in 16 bits, on NEON
     INT8_DEPTHWISE_WIDENED,  // products of 16 bits

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The multiply-adds of 8-bit depthwise convolutions on NEON, of 16 channels of a spatial position at
-// a time or 8, and their sums' way to bytes: for quantized_depthwise_neon-inl.h.
+// The multiply-adds of 8-bit depthwise convolutions on NEON, of 16 channels of a spatial position
+// at a time or 8, and their sums' way to bytes: for quantized_depthwise_neon-inl.h.
 
 // Read again for each instruction set.
 #if defined(HALYARD_ENGINE_BACKENDS_CPU_BYTE_TAPS_NEON_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -67,22 +67,6 @@ Status supports(const DepthwiseConv2d& /*node*/, const Graph& graph, const Node&
                                  " weights with a pixel");
 }
 
-DepthwiseLayer depthwiseLayerOf(const DepthwiseDefinition& definition, int64_t lanes,
-                                const Shape& output) {
-    const Window2d& window = definition.node.window;
-    return {.outputH = output[1],
-            .outputW = output[2],
-            .channels = definition.channels,
-            .multiplier = definition.node.multiplier,
-            .filterH = definition.filterH,
-            .filterW = definition.filterW,
-            .strideH = window.strideH,
-            .strideW = window.strideW,
-            .dilationH = window.dilationH,
-            .dilationW = window.dilationW,
-            .lanes = lanes};
-}
-
 DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments, const CpuTuning& tuning) {
     const Shape& weights = typeOf(arguments, arguments.node.inputs[1]).shape;
     return {.node = *std::get_if<DepthwiseConv2d>(&arguments.node.descriptor),

@@ -208,28 +208,24 @@ class QuantizedDepthwiseKernel final : public StepKernel {
 
 Result<DepthwiseChoice> chooseQuantizedDepthwise(const DepthwiseDefinition& definition,
                                                  const KernelArguments& arguments,
-                                                 const CpuTarget& target) {
+                                                 InstructionSet set) {
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
     const Window2d& window = definition.node.window;
-    DepthwiseLayer layer = {.isInt8 = true,
-                            .channels = definition.channels,
-                            .multiplier = definition.node.multiplier,
-                            .filterH = definition.filterH,
-                            .filterW = definition.filterW,
-                            .strideH = window.strideH,
-                            .strideW = window.strideW,
-                            .dilationH = window.dilationH,
-                            .dilationW = window.dilationW,
-                            .hasSignedWeights = byteZerosOf(x, weights, false).weights == 0};
-    if (mayPairProducts(layer, target.set)) {
+    Int8DepthwiseLayer layer = {.channels = definition.channels,
+                                .filterH = definition.filterH,
+                                .filterW = definition.filterW,
+                                .strideW = window.strideW,
+                                .dilationW = window.dilationW,
+                                .hasSignedWeights = byteZerosOf(x, weights, false).weights == 0};
+    if (mayPairProducts(layer, set)) {
         HALYARD_ASSIGN_OR_RETURN(layer.fitsPairs,
                                  arguments.constants.holds(LacksLeastByte{
                                          .weights = constantOf<uint8_t>(arguments, 1),
                                          .count = definition.taps() * definition.channels,
                                          .least = leastByteOf(weights.type)}));
     }
-    return chooseDepthwise(layer, target);
+    return chooseInt8Depthwise(layer, set);
 }
 
 Result<PackedConstant> packQuantizedDepthwise(InstructionSet set, Form form,
@@ -261,7 +257,7 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,
         const CpuTarget& target) {
     HALYARD_ASSIGN_OR_RETURN(const DepthwiseChoice choice,
-                             chooseQuantizedDepthwise(definition, arguments, target));
+                             chooseQuantizedDepthwise(definition, arguments, target.set));
     HALYARD_ASSIGN_OR_RETURN(
             const PackedConstant packed,
             packQuantizedDepthwise(target.set, choice.form, definition, true, arguments));

@@ -8,9 +8,7 @@
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
-#include "engine/backends/cpu/depthwise/depthwise_patches.h"
 #include "engine/backends/cpu/gemm/weights.h"
-#include "engine/backends/cpu/kernels/chosen_kernel.h"
 #include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
@@ -142,11 +140,10 @@ struct AreFinite {
 class FloatDepthwiseKernel final : public StepKernel {
   public:
     FloatDepthwiseKernel(const FloatDepthwise& form, InstructionSet set,
-                         const DepthwiseDefinition& definition, PackedConstant panels, bool mayPad)
+                         const DepthwiseDefinition& definition, PackedConstant panels)
         : mForm(form),
           mDefinition(definition),
           mPanels(panels),
-          mMayPad(mayPad),
           mName("acc::depthwise_float " + std::string(toString(set)) +
                 mDefinition.epilogue.name()) {}
 
@@ -160,13 +157,6 @@ class FloatDepthwiseKernel final : public StepKernel {
     Result<std::shared_ptr<const ShapedKernel>> make(const StepTypes& types) const {
         const TensorType& x = *types.inputs[0];
         const Shape& output = types.outputs[0]->shape;
-        if (mMayPad && x.shape[3] == mDefinition.channels) {
-            HALYARD_ASSIGN_OR_RETURN(const std::optional<DepthwisePatches> patches,
-                                     DepthwisePatches::create(mDefinition, mForm, x.shape, output));
-            if (patches.has_value()) {
-                return shapePatches(*patches, mForm, mDefinition, mPanels);
-            }
-        }
         HALYARD_ASSIGN_OR_RETURN(const DepthwiseLines lines,
                                  DepthwiseLines::create(mDefinition, x.shape, output));
         auto kernel = std::make_shared<ShapedFloatDepthwise>(mForm, mDefinition, mPanels, lines);
@@ -177,7 +167,6 @@ class FloatDepthwiseKernel final : public StepKernel {
     const FloatDepthwise& mForm;
     const DepthwiseDefinition mDefinition;
     const PackedConstant mPanels;
-    const bool mMayPad;  // with zeros, which any weight may be multiplied with
     const std::string mName;
 };
 
@@ -212,19 +201,8 @@ Result<std::unique_ptr<const StepKernel>> compileFloatDepthwise(
     const FloatDepthwise& form = floatDepthwise(target.set);
     HALYARD_ASSIGN_OR_RETURN(const PackedConstant packed,
                              packFloatDepthwise(target.set, definition, arguments));
-    HALYARD_ASSIGN_OR_RETURN(const bool mayPad, mayPadDepthwise(definition, arguments));
-    LostForms lost;
-    // Otherwise each run's extents choose.
-    if (const Shape& output = typeOf(arguments, arguments.node.outputs[0]).shape;
-        output.isFullyKnown()) {
-        DepthwiseLayer layer = depthwiseLayerOf(definition, form.lanes, output);
-        layer.isHalf = typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16;
-        layer.areFinite = mayPad;
-        lost = chooseDepthwise(layer, target).lost;
-    }
-    return withLostForms(
-            std::make_unique<FloatDepthwiseKernel>(form, target.set, definition, packed, mayPad),
-            lost.toString());
+    return std::unique_ptr<const StepKernel>(
+            std::make_unique<FloatDepthwiseKernel>(form, target.set, definition, packed));
 }
 
 }  // namespace halyard::engine::cpu

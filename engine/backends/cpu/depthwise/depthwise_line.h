@@ -62,41 +62,29 @@ struct FloatDepthwiseLine {
     float high = 0.0F;
 };
 
-// Some lines of the output, in some blocks of channels. The windows are read from a copy that has
-// zeros where they reach beside the input, so that all of them are whole: weights have to be
-// finite.
-struct FloatDepthwisePatch {
+// Some lines of the output, of neighbouring channels, whose windows are read from a padded input
+// tile: it has zeros where they reach beside the input, so that weights have to be finite.
+struct FloatDepthwiseTile {
     int64_t side = 3;  // of the filter: 3 or 5
     int64_t strideH = 1, strideW = 1;
-    int64_t inputH = 1, inputW = 1;
-    int64_t top = 0, left = 0;  // of the first window in the feature map; below 0 in the padding
     int64_t lines = 1, outputW = 1;
-    int64_t channels = 1;  // of the feature map; of a copy that is there, those to compute
-    int64_t firstBlock = 0, endBlock = 1;
-    const float* x = nullptr;  // the feature map
+    int64_t channels = 1;
     const float* panels = nullptr;
-    // As many vectors as there are spatial positions in the copy, aligned as one; or, where the
-    // copy is there already, [line][spatial position][channels from the first block's on], each
-    // spatial position whole vectors.
-    float* copy = nullptr;
-    ptrdiff_t copyPixel =
-            0;           // of a copy that is there: elements from a spatial position to the next
-    float* y = nullptr;  // the first of the lines
-    ptrdiff_t yPixel =
-            0;  // elements from a spatial position to the next; lines follow without a gap
+    // [line][spatial position][channel], each spatial position whole vectors.
+    const float* x = nullptr;
+    ptrdiff_t xPixel = 0;  // elements from a spatial position to the next
+    float* y = nullptr;    // the first of the lines, which follow without a gap
+    ptrdiff_t yPixel = 0;
     float low = 0.0F;
     float high = 0.0F;
 
-    int64_t copyW() const { return (outputW - 1) * strideW + side; }
-    int64_t copyH() const { return (lines - 1) * strideH + side; }
+    int64_t width() const { return (outputW - 1) * strideW + side; }  // of the tile
 };
 
 struct FloatDepthwise {
     int64_t lanes = 1;  // channels of a block
     void (*compute)(const FloatDepthwiseLine& line) = nullptr;
-    void (*computePatch)(const FloatDepthwisePatch& patch) = nullptr;
-    // Of a copy that is there already. The input and its extents do not count.
-    void (*computeCopied)(const FloatDepthwisePatch& patch) = nullptr;
+    void (*computeTile)(const FloatDepthwiseTile& tile) = nullptr;
 
     int64_t panelLength(int64_t taps) const { return (taps + 1) * lanes; }
 };

@@ -97,10 +97,6 @@ class DepthwiseLines {
     int64_t mTop = 0, mStrideH = 1, mDilationH = 1;
 };
 
-// As the choice of its form sees it, for an output of known extents.
-DepthwiseLayer depthwiseLayerOf(const DepthwiseDefinition& definition, int64_t lanes,
-                                const Shape& output);
-
 // Of a depthwise convolution, without what follows it.
 DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments, const CpuTuning& tuning);
 
@@ -111,7 +107,7 @@ Result<PackedConstant> packFloatDepthwise(InstructionSet set, const DepthwiseDef
 // The form of a node of bytes. It may read the weights.
 Result<DepthwiseChoice> chooseQuantizedDepthwise(const DepthwiseDefinition& definition,
                                                  const KernelArguments& arguments,
-                                                 const CpuTarget& target);
+                                                 InstructionSet set);
 
 // Packs its inputs 1 and 2 for a form that the set has.
 Result<PackedConstant> packQuantizedDepthwise(InstructionSet set, Form form,

@@ -154,87 +154,56 @@ void compute(const FloatDepthwiseLine& line) {
     }
 }
 
-// The part of the feature map that the windows reach, one vector a spatial position, with zeros
-// around it.
-void copyBlock(const FloatDepthwisePatch& patch, const float* x, size_t count) {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
-    const int64_t width = patch.copyW();
-    const int64_t begin = std::clamp<int64_t>(-patch.left, 0, width);
-    const int64_t end = std::clamp(patch.inputW - patch.left, begin, width);
-    float* to = patch.copy;
-    for (int64_t line = patch.top; line < patch.top + patch.copyH(); ++line) {
-        if (line < 0 || line >= patch.inputH) {
-            to = std::fill_n(to, width * lanes, 0.0F);
-            continue;
-        }
-        to = std::fill_n(to, begin * lanes, 0.0F);
-        const float* from = x + (line * patch.inputW + patch.left + begin) * patch.channels;
-        for (int64_t pixel = begin; pixel < end; ++pixel) {
-            hn::Store(loadFirst(kFloats, from, count), kFloats, to);
-            from += patch.channels;
-            to += lanes;
-        }
-        to = std::fill_n(to, (width - end) * lanes, 0.0F);
-    }
-}
-
+// A block of channels, from the tile's x on.
 template <int kSide>
-void computeBlock(const FloatDepthwisePatch& patch, const float* copy, ptrdiff_t pixelLength,
-                  const float* panels, float* y, size_t count) {
+void computeBlock(const FloatDepthwiseTile& tile, const float* x, const float* panels, float* y,
+                  size_t count) {
+    const ptrdiff_t lineLength = tile.width() * tile.xPixel;
 #if HWY_TARGET == HWY_NEON
-    if (count == hn::Lanes(kFloats) && patch.outputW >= 4 && patch.strideW <= 2) {
-        NeonRun<kSide> run = {.column = pixelLength,
+    if (count == hn::Lanes(kFloats) && tile.outputW >= 4 && tile.strideW <= 2) {
+        NeonRun<kSide> run = {.column = tile.xPixel,
                               .panels = panels,
-                              .yPixel = patch.yPixel,
-                              .count = patch.outputW,
-                              .low = patch.low,
-                              .high = patch.high};
-        for (int64_t line = 0; line < patch.lines; ++line) {
+                              .yPixel = tile.yPixel,
+                              .count = tile.outputW,
+                              .low = tile.low,
+                              .high = tile.high};
+        for (int64_t line = 0; line < tile.lines; ++line) {
             HALYARD_UNROLL
             for (int i = 0; i < kSide; ++i) {
-                run.rows[i] = copy + (line * patch.strideH + i) * patch.copyW() * pixelLength;
+                run.rows[i] = x + (line * tile.strideH + i) * lineLength;
             }
-            run.y = y + line * patch.outputW * patch.yPixel;
-            computeRun(run, patch.strideW);
+            run.y = y + line * tile.outputW * tile.yPixel;
+            computeRun(run, tile.strideW);
         }
         return;
     }
 #endif
     const Filter<kSide> filter(panels);
-    const FloatVector low = hn::Set(kFloats, patch.low);
-    const FloatVector high = hn::Set(kFloats, patch.high);
-    for (int64_t line = 0; line < patch.lines; ++line) {
+    const FloatVector low = hn::Set(kFloats, tile.low);
+    const FloatVector high = hn::Set(kFloats, tile.high);
+    for (int64_t line = 0; line < tile.lines; ++line) {
         const float* rows[kSide];
         HALYARD_UNROLL
         for (int i = 0; i < kSide; ++i) {
-            rows[i] = copy + (line * patch.strideH + i) * patch.copyW() * pixelLength;
+            rows[i] = x + (line * tile.strideH + i) * lineLength;
         }
-        for (int64_t pixel = 0; pixel < patch.outputW; ++pixel) {
-            storeFirst(keepWithin(filter.sumOf(rows, pixelLength), low, high), kFloats, y, count);
-            advance(rows, patch.strideW * pixelLength);
-            y += patch.yPixel;
+        for (int64_t pixel = 0; pixel < tile.outputW; ++pixel) {
+            storeFirst(keepWithin(filter.sumOf(rows, tile.xPixel), low, high), kFloats, y, count);
+            advance(rows, tile.strideW * tile.xPixel);
+            y += tile.yPixel;
         }
     }
 }
 
-// kIsThere: the copy is.
-template <bool kIsThere>
-void computePatch(const FloatDepthwisePatch& patch) {
+void computeTile(const FloatDepthwiseTile& tile) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
-    const int64_t panelLength = (patch.side * patch.side + 1) * lanes;
-    for (int64_t block = patch.firstBlock; block < patch.endBlock; ++block) {
-        const int64_t channel = block * lanes;
-        const auto count = static_cast<size_t>(std::min(lanes, patch.channels - channel));
-        const float* const panels = patch.panels + block * panelLength;
-        const float* copy = patch.copy;
-        if constexpr (kIsThere) {
-            copy += channel - patch.firstBlock * lanes;
-        } else {
-            copyBlock(patch, patch.x + channel, count);
-        }
-        const ptrdiff_t pixelLength = kIsThere ? patch.copyPixel : lanes;
-        const auto compute = patch.side == 3 ? computeBlock<3> : computeBlock<5>;
-        compute(patch, copy, pixelLength, panels, patch.y + channel, count);
+    const int64_t panelLength = (tile.side * tile.side + 1) * lanes;
+    const float* panels = tile.panels;
+    const auto compute = tile.side == 3 ? computeBlock<3> : computeBlock<5>;
+    for (int64_t channel = 0; channel < tile.channels; channel += lanes) {
+        const auto count = static_cast<size_t>(std::min(lanes, tile.channels - channel));
+        compute(tile, tile.x + channel, panels, tile.y + channel, count);
+        panels += panelLength;
     }
 }
 
@@ -243,8 +212,7 @@ void computePatch(const FloatDepthwisePatch& patch) {
 const FloatDepthwise* floatDepthwiseForm() {
     static const FloatDepthwise kForm = {.lanes = static_cast<int64_t>(hn::Lanes(kFloats)),
                                          .compute = compute,
-                                         .computePatch = computePatch<false>,
-                                         .computeCopied = computePatch<true>};
+                                         .computeTile = computeTile};
     return &kForm;
 }
 

@@ -74,22 +74,19 @@ void FusedPointwiseDepthwiseFloats::filter(const KernelCall& call, const FusedWo
             floatsOf(call, mDefinition.depthwisePanels) +
             item.channel / mDepthwise.lanes * mDepthwise.panelLength(p.side * p.side);
     if (mDefinition.mayPad) {
-        mDepthwise.computeCopied(
-                {.side = p.side,
-                 .strideH = p.strideH,
-                 .strideW = p.strideW,
-                 .lines = item.lines,
-                 .outputW = p.outputWidth,
-                 .channels = item.channels,
-                 .firstBlock = 0,
-                 .endBlock = (item.channels + mDepthwise.lanes - 1) / mDepthwise.lanes,
-                 .panels = panels,
-                 .copy = expanded,
-                 .copyPixel = mCut.channels,
-                 .y = y,
-                 .yPixel = yPixel,
-                 .low = mDefinition.depthwiseRange.low,
-                 .high = mDefinition.depthwiseRange.high});
+        mDepthwise.computeTile({.side = p.side,
+                                .strideH = p.strideH,
+                                .strideW = p.strideW,
+                                .lines = item.lines,
+                                .outputW = p.outputWidth,
+                                .channels = item.channels,
+                                .panels = panels,
+                                .x = expanded,
+                                .xPixel = mCut.channels,
+                                .y = y,
+                                .yPixel = yPixel,
+                                .low = mDefinition.depthwiseRange.low,
+                                .high = mDefinition.depthwiseRange.high});
         return;
     }
     const int64_t lineLength = p.reachedPixels() * mCut.channels;

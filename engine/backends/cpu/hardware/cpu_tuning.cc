@@ -103,9 +103,6 @@ CpuTuning tuningOf(const CpuDescription& cpu) {
         scale(tuning, own);
         tuning.scaledTo = own;
     }
-    if (core.l1d.bytes > 0) {
-        tuning.depthwise.mostCopyBytes = core.l1d.bytes / 4 * 3;
-    }
     return tuning;
 }
 

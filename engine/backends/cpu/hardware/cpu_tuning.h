@@ -125,19 +125,6 @@ struct VectorTuning {
     int64_t rowsOfFetching = 3;
 };
 
-// Of depthwise convolutions.
-struct DepthwiseTuning {
-    // Of a padded input tile: what stays in L1d beside the weights and the results.
-    int64_t mostCopyBytes = int64_t{24} << 10;
-    // Rows that are worth the copy, of which neighbouring tiles share some.
-    int64_t fewestLines = 4;
-    // So many work items per thread even out what threads are late by; fewer make an epilogue's
-    // rows longer.
-    int64_t workItemsPerThread = 4;
-    int64_t unitsWithEpilogue = 2;
-    int64_t mostBlocks = 16;
-};
-
 // Of a pointwise convolution fused with the depthwise one behind it (fused_pointwise_depthwise.h),
 // in the time of a multiply-add of the pointwise one.
 struct FusedTuning {
@@ -185,7 +172,6 @@ struct CpuTuning {
     AmxTuning amx;
     Bf16SplitTuning bf16Split;
     VectorTuning vectors;
-    DepthwiseTuning depthwise;
     FusedTuning fused;
     InvertedResidualTuning invertedResidual;
 };
