@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "engine/passes/optimize.h"
 #include "tests/engine/passes/pass_testing.h"
 
 namespace halyard::engine::pass_test {
