@@ -84,7 +84,7 @@ TEST_P(MultiplyAccumulates, OfFullyConnectedLayersAreTheReferences) {
 }
 
 // Height and width change places there, and with them whatever a window says of either.
-TEST_P(WeightedSums, OfFeatureMapsOfWidthOneAreTheReferences) {
+TEST_P(MultiplyAccumulates, OfFeatureMapsOfWidthOneAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
     for (int round = 0; round < 8 && !HasFailure(); ++round) {
