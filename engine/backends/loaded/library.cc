@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,19 +98,17 @@ Result<std::string> check(const halyard_backend* backend) {
 }  // namespace
 
 // A program without an interpreter has no loader. (With glibc it would look for the very C library
-// that it was linked with, and run a second copy of it.)
-bool Library::canOpenAny() {
-    bool hasInterpreter = false;
-    // The program comes first.
-    dl_iterate_phdr(
-            [](dl_phdr_info* info, size_t, void* found) {
-                const std::span headers(info->dlpi_phdr, info->dlpi_phnum);
-                *static_cast<bool*>(found) = std::ranges::any_of(
-                        headers, [](const auto& header) { return header.p_type == PT_INTERP; });
-                return 1;
-            },
-            &hasInterpreter);
-    return hasInterpreter;
+// that it was linked with, and run a second copy of it.) Where there is one, the program need not
+// come first: bionic has the loader itself before it, which has no interpreter.
+bool Library::canOpenAny(Objects objects) {
+    return objects(
+                   [](dl_phdr_info* object, size_t, void*) {
+                       const std::span headers(object->dlpi_phdr, object->dlpi_phnum);
+                       return static_cast<int>(std::ranges::any_of(headers, [](const auto& header) {
+                           return header.p_type == PT_INTERP;
+                       }));
+                   },
+                   nullptr) != 0;
 }
 
 Result<std::shared_ptr<const Library>> Library::open(const std::string& path) {

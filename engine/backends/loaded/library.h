@@ -4,6 +4,9 @@
 
 #pragma once
 
+#include <link.h>
+
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -21,8 +24,11 @@ class Library {
     // not ours, its functions are not all there, or its name is none that users could give. Also
     // in a program that is linked statically, which can't load anything.
     static Result<std::shared_ptr<const Library>> open(const std::string& path);
+    // Calls `look` for each object that the process has loaded, until it answers other than 0: as
+    // dl_iterate_phdr() does.
+    using Objects = int (*)(int (*look)(dl_phdr_info* object, size_t size, void* data), void* data);
     // Whether this program has what it takes to load libraries.
-    static bool canOpenAny();
+    static bool canOpenAny(Objects objects = &dl_iterate_phdr);
     ~Library();
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;

@@ -5,6 +5,7 @@
 #include "engine/backends/loaded/loaded_backend.h"
 
 #include <gtest/gtest.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <array>
@@ -414,6 +415,35 @@ TEST_F(LoadedBackends, ComeFromNowhereThatOthersDecideOn) {
                   std::string_view::npos)
                 << library.toString();
     }
+}
+
+// What dl_iterate_phdr() calls back with, of objects whose segments are of these types.
+template <uint32_t... kTypes>
+int oneObject(int (*look)(dl_phdr_info*, size_t, void*), void* data) {
+    std::array<ElfW(Phdr), sizeof...(kTypes)> headers = {};
+    size_t index = 0;
+    ((headers[index++].p_type = kTypes), ...);
+    dl_phdr_info object = {};
+    object.dlpi_phdr = headers.data();
+    object.dlpi_phnum = headers.size();
+    return look(&object, sizeof object, data);
+}
+
+TEST(ALoader, IsFoundWhereverTheProgramStandsAmongTheObjects) {
+    // bionic has its loader first, glibc the program.
+    EXPECT_TRUE(Library::canOpenAny([](auto* look, void* data) {
+        const int loader = oneObject<PT_LOAD, PT_DYNAMIC>(look, data);
+        return loader != 0 ? loader : oneObject<PT_PHDR, PT_INTERP, PT_LOAD>(look, data);
+    }));
+    EXPECT_TRUE(Library::canOpenAny([](auto* look, void* data) {
+        const int program = oneObject<PT_PHDR, PT_INTERP, PT_LOAD>(look, data);
+        return program != 0 ? program : oneObject<PT_LOAD, PT_DYNAMIC>(look, data);
+    }));
+}
+
+TEST(ALoader, IsNotThereInAStaticProgram) {
+    EXPECT_FALSE(Library::canOpenAny(
+            [](auto* look, void* data) { return oneObject<PT_LOAD, PT_DYNAMIC>(look, data); }));
 }
 
 TEST(LoadedBackendsOfStaticPrograms, AreNone) {
