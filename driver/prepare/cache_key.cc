@@ -36,6 +36,12 @@ Status failed(const std::string& what) {
     return internalError(what + ": " + std::strerror(errno));
 }
 
+// bionic has no explicit_bzero(). The compiler has to take what is written for read, and keeps it.
+void erase(std::span<uint8_t> secret) {
+    std::ranges::fill(secret, uint8_t{0});
+    asm volatile("" : : "r"(secret.data()) : "memory");
+}
+
 Status fillAtRandom(std::span<uint8_t> bytes) {
     while (!bytes.empty()) {
         const ssize_t count = getrandom(bytes.data(), bytes.size(), 0);
@@ -75,7 +81,7 @@ Status make(int folder) {
                        ? Status()
                        : failed("it can't be put in its place");
     }
-    explicit_bzero(bytes.data(), bytes.size());
+    erase(bytes);
     static_cast<void>(unlinkat(folder, temporary.c_str(), 0));  // where another was first
     static_cast<void>(fsync(folder));
     return made;
@@ -116,7 +122,7 @@ Result<std::shared_ptr<const CacheKey>> keyIn(const std::string& path) {
     CacheKey::Bytes bytes = {};
     HALYARD_RETURN_IF_ERROR(readFrom(file.get(), bytes));
     auto key = std::make_shared<const CacheKey>(bytes);
-    explicit_bzero(bytes.data(), bytes.size());
+    erase(bytes);
     return key;
 }
 
@@ -129,7 +135,7 @@ Result<std::shared_ptr<const CacheKey>> CacheKey::open(const std::string& folder
 }
 
 CacheKey::~CacheKey() {
-    explicit_bzero(mBytes.data(), mBytes.size());
+    erase(mBytes);
 }
 
 Sha256::Digest CacheKey::authenticate(std::initializer_list<std::span<const uint8_t>> parts) const {
@@ -151,8 +157,8 @@ Sha256::Digest CacheKey::authenticate(std::initializer_list<std::span<const uint
     Sha256 whole;
     whole.add(outer);
     whole.add(digest);
-    explicit_bzero(inner.data(), inner.size());
-    explicit_bzero(outer.data(), outer.size());
+    erase(inner);
+    erase(outer);
     return whole.finish();
 }
 
