@@ -60,7 +60,7 @@ class ClientPreparedModel : public driver::IPreparedModel {
 
     Status executeAsync(Request request, const ExecuteOptions& options,
                         driver::ExecuteCallback callback) override {
-        constexpr std::string_view kMethod = "execute";
+        static constexpr std::string_view kMethod = "execute";
         if (callback == nullptr) {
             return invalidArgument("execute needs a callback");
         }
@@ -175,7 +175,7 @@ class ClientPreparedModel : public driver::IPreparedModel {
 
   private:
     static driver::FencedExecution::Info infoOf(const RemoteInterface& callback) {
-        constexpr std::string_view kMethod = "getExecutionInfo";
+        static constexpr std::string_view kMethod = "getExecutionInfo";
         const auto failed = [](const Status& status) {
             return driver::FencedExecution::Info{
                     .status = callFailed(kMethod, status), .launched = {}, .fenced = {}};

@@ -24,12 +24,12 @@
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 
+#if HWY_TARGET == HWY_AVX3
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_AVX3
 // A form of QuantizedDepthwise, and what it computes a line with.
 struct VnniTaps {
     static constexpr int kGroup = 4;
@@ -451,11 +451,11 @@ struct VnniTaps {
         pixels.store(block.bytesOf(sums), y + at.channel);
     }
 };
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

@@ -43,14 +43,14 @@ constexpr std::string_view kNoTiles =
 
 // Whether kernels are compiled for a set (HALYARD_CPU_TARGETS).
 #ifdef HALYARD_WITHOUT_AVX2
-constexpr bool kBuiltForAvx2 = false;
+[[maybe_unused]] constexpr bool kBuiltForAvx2 = false;
 #else
-constexpr bool kBuiltForAvx2 = true;
+[[maybe_unused]] constexpr bool kBuiltForAvx2 = true;
 #endif
 #ifdef HALYARD_WITHOUT_AVX512
-constexpr bool kBuiltForAvx512 = false;
+[[maybe_unused]] constexpr bool kBuiltForAvx512 = false;
 #else
-constexpr bool kBuiltForAvx512 = true;
+[[maybe_unused]] constexpr bool kBuiltForAvx512 = true;
 #endif
 
 // Instruction sets that need no permission of the kernel's.
