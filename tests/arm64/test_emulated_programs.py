@@ -7,6 +7,7 @@ results, and what is no float with what this machine's own programs give as well
 of numbers for all processors. Sums of floats are added as processors have lanes.
 """
 
+import subprocess
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from halyard.cases import Case, Verdict
 from halyard.conformance.suite import SECONDS_PER_CASE
 from halyard.devices.host import HostDevice
+from halyard.programs import native
 from halyard.proto import halyard_pb2 as pb
 from halyard.runner.execution import Target, run_cases
 from halyard.vm.machine_type import ARM64
@@ -81,3 +83,16 @@ def test_without_dot_products(any_case: str, bundle: Bundle, host: HostDevice) -
 @pytest.mark.sample(1000)
 def test_with_every_extension(any_case: str, bundle: Bundle, host: HostDevice) -> None:
     bundle.check(any_case, lambda cases: judge(host, "max", cases))
+
+
+def test_a_static_service_that_is_asked_for_gpuacc_names_the_other_build() -> None:
+    program = native.program("service", ARM64.uname)
+    done = subprocess.run(
+        [ARM64.qemu_user, program, "-v", "-c", "GpuAcc,CpuRef"], capture_output=True, text=True
+    )
+    # It ends for want of binder.
+    assert done.returncode != 0
+    lines = [line for line in done.stderr.splitlines() if "GpuAcc" in line]
+    assert len(lines) == 1, done.stderr
+    assert "linked statically" in lines[0]
+    assert "make android" in lines[0]

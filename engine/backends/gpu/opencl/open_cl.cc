@@ -84,7 +84,9 @@ bool OpenCl::canLoad() {
 
 Result<std::shared_ptr<const OpenCl>> OpenCl::load(const std::string& path) {
     if (!canLoad()) {
-        return unavailable("this program is linked statically, and can't load OpenCL");
+        return unavailable(
+                "this program is linked statically, and can't load OpenCL: GpuAcc needs the build "
+                "with an NDK (make android)");
     }
     HALYARD_ASSIGN_OR_RETURN(VendorLibrary file, VendorLibrary::open(path.c_str()));
     auto library = std::make_shared<OpenCl>();
