@@ -68,7 +68,7 @@ def tree(phone: FakePhone) -> Tree:
 
 
 def payload(instance: str = "halyard-default") -> Payload:
-    return for_vendor("x86_64", instance, (Wire.AIDL,), ())
+    return for_vendor(native.program(native.SERVICE), instance, (Wire.AIDL,), ())
 
 
 def deploy(phone: FakePhone, instance: str = "halyard-default") -> int:

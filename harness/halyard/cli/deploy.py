@@ -19,7 +19,7 @@ from halyard.cli.options.json import json_option, write_json
 from halyard.deploy.deployment import Change as Step
 from halyard.deploy.deployment import Deployment
 from halyard.deploy.journal import Entry
-from halyard.deploy.payload import Payload, for_own_folder, for_vendor, wires_of
+from halyard.deploy.payload import Payload, for_own_folder, for_vendor, service_program, wires_of
 from halyard.devices import Device, Wire, config_of
 from halyard.devices.config import check_instance
 from halyard.doctor.examination import record
@@ -94,7 +94,9 @@ def deploy(
             write_json(json_path, _record(name, chosen, "undo", done, dry_run=dry_run, boot=boot))
             return
         make = for_own_folder if work else for_vendor
-        payload = make(_machine(device), chosen, chosen_wires or _of_release(device), names)
+        program = service_program(_machine(device), names, is_android=deployment.is_android)
+        terminal.detail(f"{program} is {deployment.check_program(program)}")
+        payload = make(program, chosen, chosen_wires or _of_release(device), names)
         if dry_run:
             document = _tell(terminal, deployment, payload, name)
         else:

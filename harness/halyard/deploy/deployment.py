@@ -19,18 +19,22 @@ from halyard.doctor import places
 from halyard.doctor.checks import Check
 from halyard.doctor.examination import checked
 from halyard.doctor.finding import Finding, Verdict
+from halyard.doctor.gpu import gpu
 from halyard.doctor.init_script import MadeFolder, parse
 from halyard.doctor.patient import Patient
 from halyard.doctor.process import process
 from halyard.doctor.registration import registration
 from halyard.doctor.selinux import selinux
 from halyard.errors import DeviceError, HalyardError
+from halyard.programs.linkage import HEAD_BYTES, linkage
 
 # Told what is being done.
 Listener = Callable[[str], None]
 
 _RUN = f"{places.DEPLOYMENT}/run"
 _CHECKS = (Check("process", process), Check("registration", registration))
+_CHECKS_OF_A_START = (Check("selinux", selinux), Check("gpu", gpu))
+_BIONIC_LOADER = "/system/bin/linker64"
 _POLL = 0.2
 _START_TIMEOUT = 20.0
 _STOP_TIMEOUT = 10.0
@@ -74,6 +78,25 @@ class Deployment:
     def has_init(self) -> bool:
         """Whether Android's init is there, which reads scripts when the device boots."""
         return self._patient.has_init
+
+    @property
+    def is_android(self) -> bool:
+        """Whether programs that are linked against bionic run there."""
+        return self._root.shell(f"[ -e {_BIONIC_LOADER} ]").exit_code == 0
+
+    def check_program(self, program: Path) -> str:
+        """Which kind of build it is, in words. HalyardError where that does not run there."""
+        with program.open("rb") as file:
+            found = linkage(file.read(HEAD_BYTES))
+        if found is None or found.is_static:
+            return found.words() if found else "no ELF program"
+        if self._root.shell(f"[ -e {shlex.quote(found.loader)} ]").exit_code != 0:
+            other = "make arm64" if found.is_bionic else "make android"
+            raise HalyardError(
+                f"{self._device.serial}: {program} is {found.words()}, which is not there: deploy "
+                f"a build for that device ({other})"
+            )
+        return found.words()
 
     def entries(self) -> list[Entry]:
         """The changes that --undo would take back, in its order."""
@@ -148,7 +171,7 @@ class Deployment:
             findings = list(checked(patient, _CHECKS))
             good = all(each.verdict is not Verdict.PROBLEM for each in findings)
             if good or time.monotonic() > end or not patient.own_processes:
-                return findings + list(checked(patient, [Check("selinux", selinux)]))
+                return findings + list(checked(patient, _CHECKS_OF_A_START))
             time.sleep(_POLL)
 
     def _check_ground(self, changes: Sequence[Change]) -> None:

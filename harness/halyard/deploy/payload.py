@@ -64,10 +64,20 @@ def wires_of(sdk: int | None) -> tuple[Wire, ...]:
     return (Wire.AIDL,) if sdk >= manifest.FIRST_WITHOUT_HIDL else (Wire.HIDL, Wire.AIDL)
 
 
+def service_program(machine: str, backends: Sequence[str], *, is_android: bool) -> Path:
+    """The build to deploy: for GpuAcc on Android the one that can load OpenCL, where `make android`
+    has built it; else the static one."""
+    if is_android and ServiceOptions(backends=tuple(backends)).asks_for_gpu():
+        found = native.bionic_program(native.SERVICE, machine)
+        if found is not None:
+            return found
+    return native.program(native.SERVICE, machine)
+
+
 def for_vendor(
-    machine: str, instance: str, wires: Sequence[Wire], backends: Sequence[str]
+    program: Path, instance: str, wires: Sequence[Wire], backends: Sequence[str]
 ) -> Payload:
-    """As a vendor image has it. `machine`: what the device's kernel calls its processor."""
+    """As a vendor image has it."""
     aidl = Wire.AIDL in wires
     name, other = (
         (native.AIDL_SERVICE, native.SERVICE) if aidl else (native.SERVICE, native.AIDL_SERVICE)
@@ -81,7 +91,7 @@ def for_vendor(
         items=(
             Item(
                 f"{places.PROGRAM_FOLDER}/{name}",
-                native.program(native.SERVICE, machine),
+                program,
                 0o755,
                 places.EXECUTABLE_LABEL,
             ),
@@ -99,15 +109,15 @@ def for_vendor(
 
 
 def for_own_folder(
-    machine: str, instance: str, wires: Sequence[Wire], backends: Sequence[str]
+    program: Path, instance: str, wires: Sequence[Wire], backends: Sequence[str]
 ) -> Payload:
     """The program alone, where /vendor can't be written: beside the journal, as root runs it."""
-    program = f"{places.DEPLOYMENT}/{native.SERVICE}"
+    target = f"{places.DEPLOYMENT}/{native.SERVICE}"
     options = ServiceOptions(
-        instance=instance, wires=tuple(wires), backends=tuple(backends), program=program
+        instance=instance, wires=tuple(wires), backends=tuple(backends), program=target
     )
     return Payload(
-        items=(Item(program, native.program(native.SERVICE, machine), 0o755),),
+        items=(Item(target, program, 0o755),),
         service="",
         words=tuple(options.command_line()),
         instance=instance,

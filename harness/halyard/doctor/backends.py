@@ -25,36 +25,12 @@ _FEATURES = (
 )
 # The least that a vector unit has.
 _LEAST = {"asimd", "sse4_1"}
-OPENCL = (
-    "/vendor/lib64/libOpenCL.so",
-    "/vendor/lib64/libPVROCL.so",
-    "/vendor/lib64/egl/libGLES_mali.so",
-    "/vendor/lib64/libGLES_mali.so",
-    "/vendor/lib64/libOpenCL_adreno.so",
-    "/odm/lib64/libOpenCL.so",
-    "/system/vendor/lib64/libOpenCL.so",
-    "/system/lib64/libOpenCL.so",
-)
 _DEFAULT = "CpuAcc"
 
 
 def backends(patient: Patient) -> Iterator[Finding]:
     yield _processor(patient)
-    wanted = _wanted(patient)
-    yield from _of_service(patient, wanted)
-    there = patient.said(f"for f in {' '.join(OPENCL)}; do [ -e $f ] && echo $f; done").split()
-    asked = "GpuAcc" in wanted
-    if there:
-        yield ok(f"OpenCL: {there[0]}")
-    elif asked:
-        yield warning(
-            "the service is started with GpuAcc, and there is no OpenCL: none of "
-            f"{', '.join(OPENCL)}",
-            "its nodes fall to the next backend: install the GPU vendor's driver, or start it with "
-            "-c CpuAcc",
-        )
-    else:
-        yield ok("no OpenCL library, and the service asks for none")
+    yield from _of_service(patient, wanted(patient))
 
 
 def _processor(patient: Patient) -> Finding:
@@ -73,7 +49,7 @@ def _processor(patient: Patient) -> Finding:
     return ok(f"CpuAcc may use {', '.join(found)}")
 
 
-def _wanted(patient: Patient) -> str:
+def wanted(patient: Patient) -> str:
     """The backends that the service is, or would be, started with."""
     lines = [each.words for each in patient.own_processes]
     lines += [
@@ -87,10 +63,10 @@ def _wanted(patient: Patient) -> str:
     return _DEFAULT
 
 
-def _of_service(patient: Patient, wanted: str) -> Iterator[Finding]:
+def _of_service(patient: Patient, names: str) -> Iterator[Finding]:
     """The service's account of itself through binder."""
     if not patient.own_processes:
-        yield ok(f"backends that it would be started with: {wanted}")
+        yield ok(f"backends that it would be started with: {names}")
         return
     try:
         runner = patient.device.put_program(native.RUNNER)
@@ -102,10 +78,8 @@ def _of_service(patient: Patient, wanted: str) -> Iterator[Finding]:
         said = patient.device.shell(f"{runner} --target {target} --report", timeout=20)
         if said.exit_code == 0:
             lines = [line.split("\t") for line in said.stdout.splitlines()]
-            names = [words[1] for words in lines if words[0] == "backend" and len(words) > 1]
-            yield ok(
-                f"the service answers on {wire}, and computes with {', '.join(names) or wanted}"
-            )
+            own = [words[1] for words in lines if words[0] == "backend" and len(words) > 1]
+            yield ok(f"the service answers on {wire}, and computes with {', '.join(own) or names}")
             return
     yield unknown(
         "the service does not answer when asked for its state",

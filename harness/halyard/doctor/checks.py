@@ -10,6 +10,7 @@ from halyard.doctor import (
     access,
     backends,
     binder,
+    gpu,
     host,
     init_script,
     manifest,
@@ -35,6 +36,7 @@ _HOST = (
     Check("programs", host.programs),
     Check("limits", access.limits),
     Check("backends", backends.backends),
+    Check("gpu", gpu.gpu),
 )
 
 _DEVICE = (
@@ -51,6 +53,7 @@ _DEVICE = (
     Check("selinux", selinux.selinux),
     Check("properties", release.properties),
     Check("backends", backends.backends),
+    Check("gpu", gpu.gpu),
     Check("limits", access.limits),
     Check("disk", access.disk),
     Check("clock", access.clock),

@@ -14,6 +14,7 @@ from halyard.doctor.finding import Finding, ok, problem, unknown, warning
 from halyard.doctor.patient import Patient, signal_name
 from halyard.errors import CommandFailed
 from halyard.programs import native
+from halyard.programs.linkage import HEAD_BYTES, Linkage, linkage
 
 # e_machine of the ELF header, and what kernels call such processors.
 _MACHINES = {3: "i686", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
@@ -25,6 +26,8 @@ _ABIS = {
     "riscv64": "riscv64",
 }
 _HEADER = 20
+# KernelPageSize:  16 kB
+_PAGE_WORDS = 3
 _CANNOT_EXECUTE = 126
 _NOT_FOUND = 127
 # To which shells add the number of the signal that ended a program.
@@ -47,7 +50,7 @@ def paths(patient: Patient) -> list[str]:
 
 
 def program(patient: Patient) -> Iterator[Finding]:
-    """Of each: its mode, and which processors it is for."""
+    """Of each: its mode, which processors it is for, and how large pages may be."""
     found = paths(patient)
     if not found:
         yield problem(
@@ -62,6 +65,7 @@ def program(patient: Patient) -> Iterator[Finding]:
         if target not in targets:
             targets[target] = path
             yield _of(patient, path)
+            yield from _pages(patient, path)
 
 
 def _of(patient: Patient, path: str) -> Finding:
@@ -140,16 +144,16 @@ def _linked(patient: Patient, path: str) -> Finding:
         name = library[1] or library[2]
         return problem(
             f"{path} needs {name}, which the loader does not find",
-            "push a program that is linked statically (make arm64 makes one), or the library into "
-            "/vendor/lib64",
+            "push a program that is linked statically (make arm64 makes one) or against bionic "
+            "alone (make android), or the library into /vendor/lib64",
             f"halyard deploy --device {shlex.quote(patient.name)}",
         )
     symbol = re.search(r"cannot locate symbol \S+|undefined symbol: \S+", said)
     if symbol:
         return problem(
             f"{path}: {symbol[0]}",
-            "it was built against newer libraries than this device has: link it statically (make "
-            "arm64)",
+            "it was built against newer libraries than this device has: make android builds for "
+            "API 30 and later; or link it statically (make arm64)",
         )
     first = next((line for line in said.splitlines() if line.strip()), "it says nothing")
     if done.exit_code in (_CANNOT_EXECUTE, _NOT_FOUND):
@@ -173,22 +177,46 @@ def _linked(patient: Patient, path: str) -> Finding:
     )
 
 
+def linkage_of(patient: Patient, path: str) -> Linkage | None:
+    """Which kind of build it is; None: it is no ELF program, or can't be read."""
+    try:
+        return linkage(patient.root.exec(f"head -c {HEAD_BYTES} {shlex.quote(path)}"))
+    except CommandFailed:
+        return None
+
+
+def _pages(patient: Patient, path: str) -> Iterator[Finding]:
+    """Segments have to begin where pages do."""
+    found = linkage_of(patient, path)
+    said = patient.said("grep -m 1 KernelPageSize /proc/self/smaps").split()
+    if found is None or not found.alignment or len(said) < _PAGE_WORDS or not said[1].isdigit():
+        return
+    page = int(said[1]) * 1024
+    if found.alignment < page:
+        yield problem(
+            f"the segments of {path} are aligned to {found.alignment} bytes, and this kernel's "
+            f"pages have {page}: it does not start",
+            "build it anew, by this version's make arm64 or make android, which align to 16384 and "
+            "more, and deploy that",
+            f"halyard deploy --device {shlex.quote(patient.name)}",
+        )
+
+
 def _linkage(patient: Patient, path: str) -> str:
-    """Whether it is this machine's own program, and needs libraries."""
+    """Which kind of build it is, and whether it is one of this machine's own."""
     there = patient.said(f"sha256sum {shlex.quote(path)}").split()[:1]
-    here = patient.said("uname -m")
-    local = _local_digest(here)
-    own = local is not None and there == [local]
-    loader = "/[a-z0-9_/.-]*\\(ld-linux\\|linker\\)[a-z0-9_.-]*"
-    interpreter = patient.said(f"head -c 4096 {shlex.quote(path)} | grep -ao '{loader}'")
-    linked = f"with the loader {interpreter.splitlines()[0]}" if interpreter else "static"
-    if local is None:
+    own = _own_digests(patient.said("uname -m"))
+    found = linkage_of(patient, path)
+    linked = found.words() if found else "of no kind that is known"
+    if not own:
         return linked
-    return f"{linked}, {'the program' if own else 'another build than'} that is built here"
+    whose = "the program" if there and there[0] in own else "another build than"
+    return f"{linked}, {whose} that is built here"
 
 
 @cache
-def _local_digest(machine: str) -> str | None:
-    if native.lacking(machine):
-        return None
-    return native.digest(native.program(native.SERVICE, machine))
+def _own_digests(machine: str) -> frozenset[str]:
+    """Of the programs that are built here for such a machine, of either kind."""
+    found = [] if native.lacking(machine) else [native.program(native.SERVICE, machine)]
+    bionic = native.bionic_program(native.SERVICE, machine)
+    return frozenset(native.digest(path) for path in [*found, *([bionic] if bionic else [])])

@@ -22,6 +22,11 @@ INSTRUCTION_COUNTER = "instruction-counter.so"
 
 # The CMake presets of builds for other machines than this one, by what their kernels call them.
 _CROSS_BUILDS: Mapping[str, str] = {"aarch64": "arm64"}
+# Those of builds with an NDK, which run on Android alone.
+_BIONIC_BUILDS: Mapping[str, str] = {
+    "aarch64": "android-arm64-v8a",
+    "x86_64": "android-x86_64",
+}
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INSTALLED = _PACKAGE / "native"
@@ -60,6 +65,17 @@ def _how_to_get(machine: str) -> str:
         f"in a checkout, `make {_CROSS_BUILDS[machine]}` builds them; {_variable(machine)} names "
         "the folder of another build"
     )
+
+
+def bionic_program(name: str, machine: str) -> Path | None:
+    """The program as `make android` has built it in the checkout, for a machine as above; None: it
+    has not. HALYARD_BIONIC_DIR names another build's folder."""
+    override = os.environ.get("HALYARD_BIONIC_DIR")
+    build = _BIONIC_BUILDS.get(machine)
+    if override is None and build is None:
+        return None
+    path = (Path(override) if override else _CHECKOUT / "build" / str(build)) / name
+    return path if path.is_file() else None
 
 
 def lacking(machine: str) -> str:

@@ -21,6 +21,7 @@ from halyard.devices.device import WORK_FOLDER, Wire
 from halyard.devices.owner import Owner
 from halyard.doctor import init_script, places
 from halyard.errors import DeviceUnreachable, HalyardError
+from halyard.programs import native
 from halyard.records.made import Change
 from halyard.records.made import Deployment as Record
 from tests.harness.deployments import (
@@ -72,7 +73,9 @@ def test_script_and_fragment_are_what_the_release_allows(
     sdk: int | None, wires: list[Wire]
 ) -> None:
     assert list(wires_of(sdk)) == wires
-    made = for_vendor("x86_64", "some-name", wires_of(sdk), ["CpuAcc", "CpuRef"])
+    made = for_vendor(
+        native.program(native.SERVICE), "some-name", wires_of(sdk), ["CpuAcc", "CpuRef"]
+    )
     content = {item.target.rpartition(".")[2]: item.content for item in made.items if item.content}
     assert isinstance(content["xml"], bytes)
     assert isinstance(content["rc"], bytes)
@@ -93,7 +96,7 @@ def test_script_and_fragment_are_what_the_release_allows(
 @pytest.mark.parametrize("gpu", ["GpuAcc", "GpuAcc:device=1"])
 @pytest.mark.usefixtures("programs")
 def test_a_gpu_driver_is_not_kept_to_our_system_calls(gpu: str) -> None:
-    words = for_vendor("x86_64", "a", (Wire.AIDL,), ["CpuAcc", gpu]).words
+    words = for_vendor(native.program(native.SERVICE), "a", (Wire.AIDL,), ["CpuAcc", gpu]).words
     assert f"CpuAcc,{gpu}" in words
     assert "--seccomp" not in words
 
@@ -199,7 +202,7 @@ def test_a_line_of_the_journal_that_broke_off_is_no_change(phone: FakePhone) -> 
     journal.write_text(journal.read_text() + '{"kind":"file","tar')
     # Which brings files of other names.
     deployment = Deployment(phone, "PHONE7", "halyard-default", lambda _: None)
-    hidl = for_vendor("x86_64", "halyard-default", (Wire.HIDL,), ())
+    hidl = for_vendor(native.program(native.SERVICE), "halyard-default", (Wire.HIDL,), ())
     deployment.deploy(hidl, deployment.changes(hidl))
     undo(phone)
     assert tree(phone) == before
@@ -395,7 +398,7 @@ def test_the_innermost_and_last_mount_counts() -> None:
 def test_the_work_folder_takes_the_program_alone(phone: FakePhone) -> None:
     before = tree(phone)
     deployment = Deployment(phone, "PHONE7", "a", lambda _: None)
-    made = for_own_folder("x86_64", "a", (Wire.HIDL,), ())
+    made = for_own_folder(native.program(native.SERVICE), "a", (Wire.HIDL,), ())
     deployment.deploy(made, deployment.changes(made))
     assert phone.path(made.items[0].target).read_text() == "the new program"
     assert made.words[0] == made.items[0].target

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The findings of halyard doctor on phones, from their programs' output and their files."""
 
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,96 +12,27 @@ from halyard.cli import program
 from halyard.devices.config import DeviceConfig
 from halyard.devices.device import WORK_FOLDER
 from halyard.doctor import connection, places
-from halyard.doctor.checks import checks_for
-from halyard.doctor.examination import checked, examine
-from halyard.doctor.finding import Finding, Verdict
+from halyard.doctor.examination import examine
+from halyard.doctor.finding import Verdict
 from halyard.doctor.init_script import parse
-from halyard.doctor.patient import Patient, option
+from halyard.doctor.patient import option
 from halyard.doctor.selinux import denials
 from halyard.errors import DeviceUnreachable
 from halyard.programs import native
 from halyard.records.doctor import Doctor
+from tests.harness.doctor.phones import (
+    FRAGMENT,
+    NAME,
+    PROGRAM,
+    REGISTERED,
+    SCRIPT,
+    elf,
+    end,
+    found,
+    only,
+    stat,
+)
 from tests.harness.fake_phone import FakePhone
-
-PROGRAM = f"{places.PROGRAM_FOLDER}/{native.AIDL_SERVICE}"
-SCRIPT = f"{places.SCRIPT_FOLDER}/{native.AIDL_SERVICE}.rc"
-FRAGMENT = f"{places.FRAGMENT_FOLDER}/{native.AIDL_SERVICE}.xml"
-NAME = "neuralnetworks_hal_service_halyard_aidl"
-REGISTERED = [
-    *(f"android.hardware.neuralnetworks@1.{n}::IDevice/halyard-default" for n in range(4)),
-    "android.hardware.neuralnetworks.IDevice/halyard-default",
-]
-
-
-def elf(machine: int) -> bytes:
-    return b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 2, machine) + bytes(44)
-
-
-@pytest.fixture
-def phone(tmp_path: Path) -> FakePhone:
-    """A rooted phone with Android 13, on which the service runs as it should."""
-    phone = FakePhone(tmp_path)
-    configs = native.device_configs()
-    phone.file(SCRIPT, (configs / f"{native.AIDL_SERVICE}.rc").read_text())
-    phone.file(FRAGMENT, (configs / f"{native.AIDL_SERVICE}.xml").read_text())
-    phone.file(PROGRAM, "#!/bin/sh\necho usage\n", 0o755)
-    phone.set(
-        ro__build__version__sdk="33",
-        ro__build__version__release="13",
-        ro__debuggable="1",
-        ro__product__cpu__abilist="arm64-v8a",
-        **{f"init__svc__{NAME}": "running"},
-    )
-    phone.says("getenforce", "Enforcing\n")
-    phone.says("pidof", "411\n")
-    phone.says("uname", "aarch64\n")
-    phone.says("dmesg", "[    1.0] init: starting\n")
-    phone.tool("ls", f"echo {places.EXECUTABLE_LABEL} $2")
-    phone.file("/proc/cpuinfo", "Features\t: fp asimd asimddp\n")
-    phone.file("/proc/meminfo", "MemAvailable:  2000000 kB\n")
-    phone.file("/proc/uptime", "400.00 800.00\n")
-    # The managers have started just now.
-    phone.file("/proc/411/stat", stat(40000))
-    serve(phone)
-    phone.registers(*REGISTERED)
-    for node in ("binder", "hwbinder"):
-        link = phone.path(f"/dev/{node}")
-        link.parent.mkdir(exist_ok=True)
-        link.symlink_to("/dev/null")
-    return phone
-
-
-def stat(ticks: int) -> str:
-    return f"812 (a b) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 9 0 {ticks} 0 0\n"
-
-
-def serve(phone: FakePhone, *arguments: str) -> None:
-    words = [PROGRAM, "-c", "CpuAcc", "-n", "halyard-default", *arguments]
-    phone.file("/proc/812/cmdline", "\0".join(words) + "\0")
-    phone.file("/proc/812/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\n")
-    phone.file("/proc/812/stat", stat(1000))
-    phone.file("/proc/812/limits", "Max open files            32768   32768   files\n")
-    phone.file("/proc/812/attr/current", "u:r:hal_neuralnetworks_halyard:s0")
-
-
-def end(phone: FakePhone) -> None:
-    phone.path("/proc/812/cmdline").write_text("")
-    phone.registers("android.hidl.manager@1.0::IServiceManager/default")
-
-
-def found(
-    phone: FakePhone, *names: str, verdicts: str = "warning problem unknown"
-) -> list[Finding]:
-    """The findings of these checks that are not as they should be."""
-    patient = Patient(phone, "PHONE7", "halyard-default")
-    checks = [each for each in checks_for(patient) if each.name in names or not names]
-    return [each for each in checked(patient, checks) if each.verdict.value in verdicts.split()]
-
-
-def only(findings: list[Finding]) -> Finding:
-    assert len(findings) == 1, findings
-    return findings[0]
-
 
 # ---- a phone that is well -----------------------------------------------------------------------
 
@@ -208,6 +138,16 @@ def test_a_program_for_another_processor_is_named(
 def test_a_32_bit_program_runs_on_a_phone_that_has_that_abi(phone: FakePhone) -> None:
     phone.set(ro__product__cpu__abilist="arm64-v8a,armeabi-v7a,armeabi")
     phone.file(PROGRAM, elf(40), 0o755)
+    assert found(phone, "program") == []
+
+
+def test_segments_that_are_not_aligned_to_the_kernels_pages_are_told(phone: FakePhone) -> None:
+    phone.file(PROGRAM, elf(183, alignment=4096), 0o755)
+    phone.file("/proc/self/smaps", "KernelPageSize:       16 kB\n")
+    finding = only(found(phone, "program"))
+    assert finding.verdict is Verdict.PROBLEM
+    assert "aligned to 4096 bytes, and this kernel's pages have 16384" in finding.seen
+    phone.file(PROGRAM, elf(183, alignment=16384), 0o755)
     assert found(phone, "program") == []
 
 
@@ -487,15 +427,6 @@ def test_a_property_that_keeps_the_runtime_from_drivers_is_told(phone: FakePhone
     finding = only(found(phone, "properties"))
     assert "asks no driver" in finding.seen
     assert finding.command.endswith("setprop debug.nn.cpuonly 0")
-
-
-def test_gpuacc_without_opencl_is_told(phone: FakePhone) -> None:
-    serve(phone, "-c", "CpuAcc")
-    assert found(phone, "backends") == []
-    phone.file("/proc/812/cmdline", f"{PROGRAM}\0-c\0CpuAcc,GpuAcc\0")
-    assert "there is no OpenCL" in only(found(phone, "backends")).seen
-    phone.file("/vendor/lib64/libOpenCL.so", "")
-    assert found(phone, "backends") == []
 
 
 def test_a_processor_without_vectors_is_told(phone: FakePhone) -> None:
