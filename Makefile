@@ -40,15 +40,22 @@ FUZZ :=
 BENCH :=
 # Which real models test-real runs, by their names or packages': REAL='magika silero-vad'.
 REAL := all
-# Options of test-fresh: FRESH='--on overlay' in a root as containers have it, FRESH='--user demo
-# arm64' as an ordinary user with sudo.
+# The NDK that `android` builds with, for which processor, and where to.
+NDK :=
+ABI := arm64-v8a
+ANDROID_BUILD := build/android-$(ABI)
+# Folders whose files `clang` compiles: COMPILED='engine driver'.
+COMPILED := engine driver hal harness library samples tests
+# Options of test-fresh: FRESH='--on overlay' in a root as containers have it, FRESH='--user
+# demo arm64' as an ordinary user with sudo.
 FRESH :=
 space := $(subst ,, )
 workers = -n $(WORKERS) --dist loadfile
 selected = $(if $(K),-k '$(K)') $(if $(OP),--operation '$(OP)')
 pytest = $(PYTHON) -m pytest $(selected)
 
-.PHONY: demo test programs install-checkout arm64 test-arm64 test-native test-engine test-driver \
+.PHONY: demo test programs install-checkout arm64 android stand-in clang test-arm64 test-native \
+    test-engine test-driver \
     test-hal test-programs test-golden test-python test-device test-attacks test-real real-table \
     test-fresh test-asan test-tsan goldens fuzz bench standing lint tidy format clean
 
@@ -67,6 +74,34 @@ arm64: build/.sysroot-arm64
 	    >>build/arm64.log || { cat build/arm64.log; exit 1; }
 	@echo "build/arm64/device is ready to push"
 
+# The same against bionic, which can load OpenCL, with an NDK (docs/phone.md). Its CMake files say which
+# compiler that is; protobuf is built with it, as an NDK has none.
+android: build/.protobuf
+	@$(if $(NDK),,$(error NDK=DIR names an NDK, revision 28 or later (docs/phone.md)))
+	@mkdir -p $(ANDROID_BUILD)
+	@ANDROID_NDK_ROOT='$(abspath $(NDK))' cmake --preset android-$(ABI) -B $(ANDROID_BUILD) \
+	    -DHALYARD_PROTOBUF='$(CURDIR)/build/protobuf' $(ANDROID_OPTIONS) >$(ANDROID_BUILD).log || \
+	    { cat $(ANDROID_BUILD).log; exit 1; }
+	@$(phase) "building for Android ($(ABI))" cmake --build $(ANDROID_BUILD) \
+	    --target halyard_service halyard_runner halyard_shared
+	@rm -rf $(ANDROID_BUILD)/device
+	@cmake --install $(ANDROID_BUILD) --strip --component device --prefix $(ANDROID_BUILD)/device \
+	    >>$(ANDROID_BUILD).log || { cat $(ANDROID_BUILD).log; exit 1; }
+	@echo "$(ANDROID_BUILD)/device is ready to push"
+
+# `android` with a stand-in for an NDK: that all compiles and links, and needs nothing of bionic's that
+# API 30 lacks. What it builds can't run (tests/bionic/stand_in_ndk.py).
+stand-in: build/.stand-in-ndk
+	@$(MAKE) --no-print-directory android NDK=build/stand-in-ndk ANDROID_BUILD=build/stand-in \
+	    ANDROID_OPTIONS='-DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"'
+
+# Each file alone, with clang and libc++; warnings are errors. Nothing is linked: Debian's protobuf and
+# GoogleTest are for another C++ library.
+clang: build/.packages-clang build/.installed
+	@cmake --preset clang >build/clang.log || { cat build/clang.log; exit 1; }
+	@$(phase) "compiling with clang and libc++" bash -o pipefail -c \
+	    '$(SYSTEM_PYTHON) tests/objects.py build/clang $(COMPILED) | xargs -r ninja -C build/clang'
+
 # ---- set-up -------------------------------------------------------------------------------------
 
 build/.packages: apt-packages.txt
@@ -75,8 +110,12 @@ build/.packages-fuzz: tests/fuzz/apt-packages.txt build/.packages
 build/.packages-bench: tests/benchmarks/apt-packages.txt build/.packages
 build/.packages-arm64: apt-packages-arm64.txt build/.packages
 build/.packages-real: tests/real/apt-packages.txt build/.packages
+build/.packages-clang: apt-packages-clang.txt build/.packages
+build/.packages-android: apt-packages-android.txt build/.packages
+build/.packages-stand-in: tests/bionic/apt-packages.txt build/.packages-clang build/.packages-arm64
 build/.packages build/.packages-browser build/.packages-fuzz build/.packages-bench \
-build/.packages-arm64 build/.packages-real:
+build/.packages-arm64 build/.packages-real build/.packages-clang build/.packages-android \
+build/.packages-stand-in:
 	@mkdir -p build
 	@$(phase) "Debian packages of $<" tests/packages.sh $< build/apt.log
 	@touch $@
@@ -116,6 +155,16 @@ build/.sysroot-arm64: build/.packages-arm64 | build/.installed
 	@rm -rf build/sysroot-arm64
 	@$(phase) "Debian's arm64 libraries" \
 	    $(PYTHON) -m halyard.vm.debian arm64 build/sysroot-arm64 libgtest-dev libprotobuf-dev
+	@touch $@
+
+# Protobuf's source, of the version of Debian's protoc and with Debian's patches.
+build/.protobuf: build/.packages-android | build/.installed
+	@$(phase) "the source of protobuf" $(PYTHON) -m halyard.vm.debian source build/protobuf protobuf
+	@touch $@
+
+build/.stand-in-ndk: build/.packages-stand-in $(wildcard tests/bionic/*.* tests/bionic/headers/*.h \
+    tests/bionic/headers/*/*.h) | build/.installed
+	@$(phase) "a stand-in for an NDK" $(PYTHON) -m tests.bionic.stand_in_ndk build/stand-in-ndk
 	@touch $@
 
 # A file that came or went since the build was configured is no news: it is configured again.

@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # All Python tests, on the host and on virtual devices. These wait for a third of their time, so
-# what is for arm64 is compiled beside them, with what they leave of the processors, and tested last.
-# Ends as pytest does, or 1 where there is nothing for arm64.
+# what is for arm64 is compiled beside them, with what they leave of the processors, and tested last:
+# static programs, and those against a stand-in for an NDK. So is the device's side with clang and
+# libc++, as it is; its tests are left to `make clang`. Ends as pytest does, or 1 where one of these
+# was not compiled.
 # Usage: tests/python.sh MAKE PYTHON [PYTEST-OPTION...]
 set -u
 make=$1
 python=$2
 shift 2
 mkdir -p build/results
-log=build/arm64-beside.log
+log=build/beside.log
 
 # A group of processes of its own, so that all of them end with this one.
 set -m
-HALYARD_BESIDE=1 nice -n 19 "$make" --no-print-directory arm64 >"$log" 2>&1 &
+HALYARD_BESIDE=1 nice -n 19 "$make" --no-print-directory arm64 stand-in clang \
+    COMPILED='engine driver hal harness library samples' >"$log" 2>&1 &
 compiling=$!
 set +m
 trap 'kill -- -"$compiling" 2>/dev/null' EXIT
@@ -23,10 +26,10 @@ tests/phase.sh "Python tests" \
     "$python" -m pytest tests --ignore tests/arm64 "$@" --junit-xml build/results/python.xml
 code=$?
 
-tests/phase.sh "waiting for what is compiled for arm64" tail --pid="$compiling" -f /dev/null
+tests/phase.sh "waiting for what is compiled beside them" tail --pid="$compiling" -f /dev/null
 if ! wait "$compiling"; then
     tail -60 "$log"
-    echo "What is for arm64 was not built (log: $log)"
+    echo "What is compiled beside the tests failed (log: $log)"
     exit 1
 fi
 tests/phase.sh "Python tests of arm64" \

@@ -105,7 +105,7 @@ def _libraries(patient: Patient, there: list[str], *, asked: bool) -> Iterator[F
 
 
 def _namespaces(patient: Patient) -> Iterator[Finding]:
-    """What the linker has said of it, as the service's log has it."""
+    """The linker's refusals, from the service's log."""
     log = patient.shell("logcat -d -b main 2>/dev/null | grep -E 'halyard|linker' | tail -n 1000")
     for each in dict.fromkeys(_KEPT_AWAY.findall(log.stdout)):
         library, space = each
