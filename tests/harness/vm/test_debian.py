@@ -28,6 +28,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
             "apt-cache": "true",
             "apt-get": '[ "$1" = indextargets ] && printf "Debian\\thttp://m/\\t%s\\n" '
             "old-updates old && exit\n"
+            'case " $* " in *" source "*) mkdir one-1.0; touch one.dsc one-1.0/file; exit;; esac\n'
             'while [ "$1" != download ]; do [ $# = 0 ] && exit; shift; done; shift\n' + download,
             "dpkg": f"echo {architecture}",
             "dpkg-deb": 'mkdir -p "$3/usr" && cp "$2" "$3/usr/"',
@@ -74,6 +75,21 @@ def test_backports_are_those_of_the_systems_release_and_mirror(fake: Fake, tmp_p
     for line in lines:
         assert f"Dir::Etc::SourceList={lists}/backports.list" in line
         assert "Dir::Etc::SourceParts=/dev/null" in line
+
+
+def test_a_source_packages_tree_takes_the_place_of_an_older_one(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = fake("amd64")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "source"
+    (folder / "old").mkdir(parents=True)
+    assert debian.main(["source", str(folder), "one"]) == 0
+    assert [path.name for path in folder.iterdir()] == ["file"]
+    listed = tmp_path / "cache/halyard/apt/source/sources.list"
+    assert listed.read_text() == "deb-src http://m/ old main\n"
+    [line] = [line for line in calls.read_text().splitlines() if line.endswith(" source one")]
+    assert f"Dir::Etc::SourceList={listed}" in line
 
 
 def test_what_apt_says_is_in_the_error(fake: Fake, tmp_path: Path) -> None:
