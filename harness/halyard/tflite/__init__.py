@@ -15,7 +15,7 @@ from halyard.model.budget import Budget
 from halyard.model.read_options import USUAL, ReadOptions
 from halyard.proto import halyard_pb2 as pb
 
-__all__ = ["read", "read_conversion", "write"]
+__all__ = ["in_half_precision", "read", "read_conversion", "write"]
 
 
 def write(model: pb.Model) -> bytes:
@@ -26,6 +26,19 @@ def write(model: pb.Model) -> bytes:
     except ImportError as error:
         raise _missing("write", error) from error
     return packed(convert(model))
+
+
+def in_half_precision(content: bytes) -> bytes:
+    """The same file with leave to compute its float32 in half precision, which LiteRT takes where
+    the processor can. HalyardError where it is no .tflite file."""
+    try:
+        from halyard.tflite.half_precision import in_half_precision as marked
+    except ImportError as error:
+        raise _missing("write", error) from error
+    try:
+        return marked(content)
+    except ValueError as error:
+        raise HalyardError(f"this is no .tflite file: {error}") from error
 
 
 def read(content: bytes) -> Any:
