@@ -103,7 +103,7 @@ def test_names_the_same_sources_as_cmake(modules: list[Module], tmp_path: Path) 
     in_soong = {
         source for module in modules for source in module.sources(ROOT) if source.suffix == ".cc"
     }
-    # The virtual device's own system programs: a phone brings its own; and what is loaded into QEMU.
+    # The virtual device's own system programs: a phone brings its own. What is loaded into QEMU.
     elsewhere = {
         file
         for program in ("adbd", "counting", "hwservicemanager", "managers", "servicemanager")

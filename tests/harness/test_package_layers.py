@@ -26,7 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"conversion", "doctor"}),
     frozenset({"benchmark_model", "deploy"}),
     frozenset({"engines"}),
-    frozenset({"conformance", "profiling"}),
+    frozenset({"conformance", "counting", "profiling"}),
     frozenset({"comparison", "vts"}),
     frozenset({"measurement"}),
     frozenset({"bench"}),

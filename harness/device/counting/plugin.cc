@@ -88,7 +88,7 @@ void onTranslation(qemu_plugin_id_t, qemu_plugin_tb* translated) {
                                              &block.executions, 1);
 }
 
-void writeCounts(Counter& all) {
+void writeCounts(Counter& all, const char* event) {
     std::array<uint64_t, kInstructionClasses> total{};
     for (Block& block : all.blocks) {
         for (size_t i = 0; i < kInstructionClasses; ++i) {
@@ -100,8 +100,9 @@ void writeCounts(Counter& all) {
         }
     }
     ++all.reads;
-    for (size_t i = 0; i < kInstructionClasses; ++i) {
-        std::fprintf(all.counts, "%s%" PRIu64, i == 0 ? "" : " ", total[i]);
+    std::fputs(event, all.counts);
+    for (const uint64_t count : total) {
+        std::fprintf(all.counts, " %" PRIu64, count);
     }
     std::fputc('\n', all.counts);
     std::fflush(all.counts);
@@ -112,7 +113,7 @@ void onSystemCall(qemu_plugin_id_t, unsigned int, int64_t number, uint64_t descr
     if (number == kRead && descriptor == 0) {
         Counter& all = counter();
         const std::lock_guard lock(all.mutex);
-        writeCounts(all);
+        writeCounts(all, "read");
     }
 }
 
@@ -153,7 +154,7 @@ void writeBlocks(const Counter& all) {
 void onExit(qemu_plugin_id_t, void*) {
     Counter& all = counter();
     const std::lock_guard lock(all.mutex);
-    writeCounts(all);
+    writeCounts(all, "exit");
     if (!all.blocksPath.empty()) {
         writeBlocks(all);
     }
