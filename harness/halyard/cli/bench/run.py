@@ -21,6 +21,7 @@ from halyard.bench.burners import Burners
 from halyard.bench.series import find_peers, measure_all, site_of
 from halyard.bench.site import Site
 from halyard.benchmark_model import BenchmarkModel, FileModel
+from halyard.cli.bench.counting import Counting, CountRequest, check_device, counting_options
 from halyard.cli.bench.options import (
     OURS,
     Form,
@@ -47,6 +48,7 @@ from halyard.errors import ConfigError
 from halyard.measurement.measurement_text import print_conditions
 from halyard.measurement.timing_options import TimingOptions
 from halyard.model import DataType
+from halyard.programs.driver_options import DriverOptions
 from halyard.terminal.console import Terminal
 from halyard.timing import machine
 from halyard.transport import hal_version
@@ -248,6 +250,7 @@ _extra_options = filled(
         "halyard bench model.tflite --device SERIAL --sustained 120",
         "halyard bench resnet_50 --baseline out.json --fail-above 5%",
         "halyard bench --threads 1,2,4 --standing benchmarks/results",
+        "halyard bench mobilenet_v2 --count-instructions --device host-arm64",
     ),
 )
 @_model_options
@@ -256,6 +259,7 @@ _extra_options = filled(
 @_load_options
 @timing_options("--runs", "--num-runs", runs=50, most_s=10.0)
 @_extra_options
+@counting_options
 @baseline_options
 @written_options(csv_option("each engine on each model"))
 def run(
@@ -266,10 +270,17 @@ def run(
     load: Load,
     timing: TimingOptions,
     extras: BenchExtras,
+    counting: Counting,
     baseline: Baseline,
     written: WrittenFiles,
 ) -> None:
     """Times models on a device, or on this machine beside other engines."""
+    if counting.count_instructions:
+        terminal = Terminal()
+        counted = _counting(models, name, driver, load, extras, counting, baseline, written)
+        if not counted.measure(terminal, written).ok:
+            sys.exit(1)
+        return
     earlier = baseline.read()
     request = Request.of(models, name, driver, load, timing, extras)
     terminal = Terminal()
@@ -281,6 +292,41 @@ def run(
     unsure = extras.require_reference and bool(document.not_compared)
     if not report.ok or slower or unsure:
         sys.exit(1)
+
+
+def _counting(
+    models: Models,
+    name: str,
+    driver: DriverChoice,
+    load: Load,
+    extras: BenchExtras,
+    counting: Counting,
+    baseline: Baseline,
+    written: WrittenFiles,
+) -> CountRequest:
+    """ConfigError for what makes no sense where nothing is timed."""
+    config = config_of(name)
+    check_device(name, config)
+    driver.check_on(config)
+    _refuse(
+        {
+            "--threads": _is_typed("thread_counts") and load.counts() != [1],
+            "--peers": load.peer_names,
+            "--clients": load.clients,
+            "--burn": load.burn,
+            "--cpus": load.cores,
+            "--same-core": load.same_core,
+            "--profile": extras.profile,
+            "--output": extras.output_folder,
+            "--standing": extras.standing_folder,
+            "--baseline": baseline.path,
+            "--csv": written.csv_path,
+            "--results": written.results_path,
+        },
+        "is for times: with --count-instructions one thread of ours is counted, beside LiteRT's",
+    )
+    options = DriverOptions(driver.backends_on(config), threads=1, fast_math=driver.fast_math)
+    return CountRequest(models.benchmark_models(), counting, options, extras.relaxed)
 
 
 @dataclass(frozen=True)
