@@ -51,6 +51,33 @@ def print_summary(terminal: Terminal, results: Sequence[ModelCount]) -> None:
     terminal.table(["model", "type", "processor", *numbers], rows, numbers=numbers)
 
 
+def print_cycles(terminal: Terminal, results: Sequence[ModelCount]) -> None:
+    """A row for each model on each processor, ours and LiteRT's in each cell; nothing where no
+    cycles were modelled."""
+    models = list(dict.fromkeys(name for each in results for name in each.ours.cycles))
+    if not models:
+        return
+    rows = [
+        [
+            each.benchmark_model.record().title,
+            each.type_words,
+            each.core.name,
+            *(_cycles(each, name) for name in models),
+        ]
+        for each in results
+    ]
+    terminal.heading("Millions of cycles by llvm-mca, ours and LiteRT's, and their ratio")
+    terminal.table(["model", "type", "processor", *models], rows, numbers=models)
+
+
+def _cycles(result: ModelCount, model: str) -> str:
+    ours = result.ours.cycles.get(model)
+    theirs = result.litert.cycles.get(model) if result.litert else None
+    words = [f"{each / 1e6:.3g}" for each in (ours, theirs) if each is not None]
+    text = " / ".join(words) or "-"
+    return f"{text} ({ours / theirs:.2f})" if ours is not None and theirs else text
+
+
 def _total(engine: EngineCount) -> str:
     return "-" if engine.counted is None else _millions(engine.counted.inference.total)
 

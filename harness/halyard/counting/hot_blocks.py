@@ -8,7 +8,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -61,8 +61,9 @@ class HotBlock:
         ]
 
 
-def hot_blocks(lines: Iterable[str], count: int) -> list[HotBlock]:
-    """The hottest of what the plugin wrote, which has the counts at the three reads."""
+def hot_blocks(lines: Iterable[str], named: int) -> list[HotBlock]:
+    """Of what the plugin wrote, which has the counts at the three reads, the hottest first; so many
+    of them with their places."""
     blocks, maps = [], _Maps()
     for line in lines:
         kind, _, rest = line.partition(" ")
@@ -72,10 +73,10 @@ def hot_blocks(lines: Iterable[str], count: int) -> list[HotBlock]:
             block = _block(rest)
             if block.executions > 0:
                 blocks.append(block)
-    hottest = sorted(_merged(blocks), key=lambda block: -block.total)[:count]
+    hottest = sorted(_merged(blocks), key=lambda block: -block.total)
     return [
-        HotBlock(maps.place(each.address), each.address, each.executions, each.instructions)
-        for each in hottest
+        replace(each, place=maps.place(each.address)) if index < named else each
+        for index, each in enumerate(hottest)
     ]
 
 

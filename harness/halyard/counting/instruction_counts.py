@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from halyard.counting.emulated_core import EmulatedCore
 from halyard.counting.hot_blocks import HotBlock, hot_blocks
 from halyard.counting.litert_arm64 import TITLE as LITERT
 from halyard.counting.litert_arm64 import LiteRtForArm64
+from halyard.counting.modelled_cycles import cycles
 from halyard.engines.halyard import TITLE as HALYARD
 from halyard.engines.halyard import HalyardProcess
 from halyard.engines.workload import Workload
@@ -34,13 +35,14 @@ ZooOrFile = BenchmarkModel | FileModel
 
 @dataclass(frozen=True)
 class EngineCount:
-    """`reason`: why nothing was counted."""
+    """`reason`: why nothing was counted. `cycles`: of an inference, by a model's name."""
 
     title: str
     version: str = ""
     counted: Counted | None = None
     reason: str = ""
     hot: Sequence[HotBlock] = ()
+    cycles: Mapping[str, float] = field(default_factory=dict)
 
     def record(self) -> records.Engine:
         counted = self.counted
@@ -49,6 +51,7 @@ class EngineCount:
             version=self.version,
             inference=_classes(counted.inference) if counted else None,
             start=counted.start.total if counted else None,
+            modelled_cycles={name: round(each) for name, each in self.cycles.items()},
             reason=self.reason,
         )
 
@@ -90,11 +93,12 @@ class ModelCount:
 @dataclass(frozen=True)
 class Counter:
     """Ours in one thread, and LiteRT's where it is there. `hot`: so many of the hottest blocks of
-    each are told."""
+    each are told. `models`: of which cores cycles are modelled (modelled_cycles.MODELS)."""
 
     driver: DriverOptions = field(default_factory=lambda: DriverOptions(threads=1))
     litert: LiteRtForArm64 | None = None
     hot: int = 0
+    models: Sequence[str] = ()
 
     def measure(
         self, benchmark_model: ZooOrFile, core: EmulatedCore, *, relaxed: bool = False
@@ -127,13 +131,15 @@ class Counter:
         program: Callable[[], CountedProgram],
     ) -> EngineCount:
         try:
-            if not self.hot:
+            if not (self.hot or self.models):
                 return EngineCount(title, version, count(program(), core))
             with paths.Temporary("blocks") as folder:
-                blocks = folder / "blocks"
-                counted = count(program(), core, blocks)
-                with blocks.open() as lines:
-                    return EngineCount(title, version, counted, hot=hot_blocks(lines, self.hot))
+                file = folder / "blocks"
+                counted = count(program(), core, file)
+                with file.open() as lines:
+                    blocks = hot_blocks(lines, self.hot)
+            modelled = {name: cycles(blocks, name) for name in self.models}
+            return EngineCount(title, version, counted, hot=blocks[: self.hot], cycles=modelled)
         except HalyardError as error:
             return EngineCount(title, version, reason=str(error))
 

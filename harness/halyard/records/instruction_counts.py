@@ -26,12 +26,14 @@ class Classes(Record, frozen=True, kw_only=True):
 
 class Engine(Record, frozen=True, kw_only=True):
     """`inference` is of one; `start` of all that comes before: the process's start, reading the
-    model, preparing it. `reason`: why there are none."""
+    model, preparing it. `modelled_cycles`: of an inference, by LLVM's name of a core. `reason`: why
+    there are none."""
 
     title: str
     version: str = ""
     inference: Classes | None = None
     start: int | None = None
+    modelled_cycles: dict[str, int] = msgspec.field(default_factory=dict)
     reason: str = ""
 
 

@@ -24,7 +24,9 @@ def test_is_for_the_emulated_host(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("--processors", "i8mm"), ("--hot-blocks", "3"), ("--alone",)], ids=str
+    "words",
+    [("--processors", "i8mm"), ("--hot-blocks", "3"), ("--llvm-mca", "cortex-a55"), ("--alone",)],
+    ids=str,
 )
 def test_its_options_are_for_it_alone(words: tuple[str, ...]) -> None:
     assert refusal("bench", *words) == f"{words[0]} is for --count-instructions"
@@ -42,4 +44,10 @@ def test_what_is_for_times_does_not_go_with_it(words: tuple[str, ...]) -> None:
 def test_a_processor_has_to_be_known() -> None:
     assert refusal(*THERE, "--processors", "cortex-a9") == (
         "--processors: no 'cortex-a9', there are cortex-a53, cortex-a76, i8mm"
+    )
+
+
+def test_a_model_of_a_core_has_to_be_known() -> None:
+    assert refusal(*THERE, "--llvm-mca", "cortex-a9") == (
+        "--llvm-mca: no 'cortex-a9', there are cortex-a55, cortex-a510, neoverse-n1, neoverse-v1"
     )

@@ -16,8 +16,9 @@ from halyard.cli.group import INTERRUPTED
 from halyard.cli.options import lists
 from halyard.cli.options.filled import filled
 from halyard.cli.options.written import WrittenFiles
+from halyard.counting import modelled_cycles
 from halyard.counting.count_report import CountReport
-from halyard.counting.count_table import print_model, print_summary
+from halyard.counting.count_table import print_cycles, print_model, print_summary
 from halyard.counting.counted_process import emulator
 from halyard.counting.emulated_core import CORES, EmulatedCore
 from halyard.counting.instruction_counts import Counter
@@ -40,6 +41,7 @@ class Counting:
     count_instructions: bool = False
     processors: str | None = None
     hot_blocks: int = 0
+    llvm_mca: str | None = None
     alone: bool = False
 
     def __post_init__(self) -> None:
@@ -47,18 +49,26 @@ class Counting:
             options = {
                 "--processors": self.processors,
                 "--hot-blocks": self.hot_blocks,
+                "--llvm-mca": self.llvm_mca,
                 "--alone": self.alone,
             }
             for option, value in options.items():
                 if value:
                     raise ConfigError(f"{option} is for --count-instructions")
         self.cores()
+        self.models()
 
     def cores(self) -> list[EmulatedCore]:
         names = list(CORES)
         if self.processors is not None:
             names = lists.known(self.processors, "--processors", names)
         return [CORES[name] for name in names]
+
+    def models(self) -> list[str]:
+        """Of which cores cycles are modelled."""
+        if self.llvm_mca is None:
+            return []
+        return lists.known(self.llvm_mca, "--llvm-mca", modelled_cycles.MODELS)
 
 
 # The command gets a Counting as `counting`.
@@ -83,6 +93,12 @@ counting_options = filled(
         type=click.IntRange(0, 1000),
         help="Also the N blocks with most of the instructions counted, disassembled.",
     ),
+    click.option(
+        "--llvm-mca",
+        metavar="LIST",
+        help="Also the cycles of what was counted by LLVM's models of cores: "
+        f"{', '.join(modelled_cycles.MODELS)}.",
+    ),
     click.option("--alone", is_flag=True, help="Count ours, and not LiteRT's."),
 )
 
@@ -100,7 +116,10 @@ class CountRequest:
         """Prints, and writes --json, also of a run that is interrupted, which exits."""
         emulator()
         native.program(native.RUNNER, ARM64.uname)
-        counter = Counter(self.driver, self._litert(terminal), self.counting.hot_blocks)
+        models = self.counting.models()
+        if models:
+            modelled_cycles.check()
+        counter = Counter(self.driver, self._litert(terminal), self.counting.hot_blocks, models)
         report = CountReport(self.driver.backends, self.driver.fast_math)
         try:
             for model in self.benchmark_models:
@@ -113,6 +132,7 @@ class CountRequest:
         finally:
             if report.results:
                 print_summary(terminal, report.results)
+                print_cycles(terminal, report.results)
             if written.json_path is not None:
                 output_file.write(written.json_path, encode(report.record()))
         return report
