@@ -136,8 +136,9 @@ class Shaped16BitLstm final : public ShapedKernel {
         for (int64_t i = 0; i < rows; ++i) {
             const int64_t at = (row + i) * d.units + unit;
             mCells.compute16Bit({.units = d.units - unit,
+                                 .together = mForm.lanes,
                                  .begin = 0,
-                                 .end = width / groupWidth(),
+                                 .end = width / groupWidth() * (mForm.lanes / mCells.lanes),
                                  .factor = d.factor,
                                  .sums = sums + i * mWidth,
                                  .previousCell = call.input(kCellState).as<int16_t>() + at,

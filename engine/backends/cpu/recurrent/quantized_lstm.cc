@@ -250,8 +250,9 @@ class ShapedQuantizedLstm final : public ShapedKernel {
         const int64_t unit = column / group * mForm.lanes;
         const int64_t at = row * d.units + unit;
         QuantizedCellRow cells = {.units = d.units - unit,
+                                  .together = mForm.lanes,
                                   .begin = 0,
-                                  .end = width / group,
+                                  .end = width / group * (mForm.lanes / mCells.lanes),
                                   .sums = sums,
                                   .recurrent = recurrent,
                                   .peepholes = nullptr,

@@ -15,17 +15,25 @@ namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Calls body(i, All or Some) for vectors [begin, end) of `units` elements.
+// Calls body(i, All or Some) for those of the vectors [begin, end) that have any of `units`
+// elements.
 template <typename Body>
 HWY_INLINE void forEachVectorIn(int64_t begin, int64_t end, int64_t units, Body body) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(kInts));
-    for (int64_t i = begin; i < end; ++i) {
+    for (int64_t i = begin; i < end && i * lanes < units; ++i) {
         if ((i + 1) * lanes <= units) {
             body(i, All());
         } else {
             body(i, Some{.count = static_cast<size_t>(units - i * lanes)});
         }
     }
+}
+
+// Where a vector of a gate's sums begins; of each gate `together` units lie together.
+HWY_INLINE int64_t sumsOfVector(int64_t vector, int64_t together, int64_t gates, int64_t gate) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(kInts));
+    const int64_t unit = vector * lanes;
+    return unit / together * together * gates + gate * together + unit % together;
 }
 
 template <typename Count>
@@ -48,7 +56,7 @@ void compute(const QuantizedCell& cell, const QuantizedCellRow& row) {
         const IntVector previous = loadInts(row.previousCell + i * lanes, there);
         const auto gateOf = [&](int which, IntVector state) HWY_ATTR {
             const QuantizedGate& gate = cell.gates[which];
-            const int64_t at = (i * gates + which) * lanes;
+            const int64_t at = sumsOfVector(i, row.together, gates, which);
             IntVector sum = saturate16(scaleFixed(hn::LoadU(kInts, row.sums + at), gate.weights));
             sum = addSaturated(sum,
                                scaleFixed(hn::LoadU(kInts, row.recurrent + at), gate.recurrent));
@@ -87,7 +95,7 @@ void compute16Bit(const Quantized16BitCellRow& row) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(kInts));
     forEachVectorIn(row.begin, row.end, row.units, [&](int64_t i, auto there) HWY_ATTR {
         const auto gateOf = [&](int which) HWY_ATTR {
-            const int32_t* const sums = row.sums + (i * 4 + which) * lanes;
+            const int32_t* const sums = row.sums + sumsOfVector(i, row.together, 4, which);
             return saturate16(scaleFixed(hn::LoadU(kInts, sums), row.factor));
         };
         const IntVector added =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cell updates of QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM from their gates' sums, in the
-// reference's fixed point, bit for bit. Sums lie by turns, a vector of units of each gate and then
+// reference's fixed point, bit for bit. Sums lie by turns, `together` units of each gate and then
 // the next units; the gates are those of the input, unless it is coupled to that of forgetting, of
 // forgetting, of the cell and of the output.
 
@@ -33,7 +33,8 @@ struct QuantizedCell {
 // One element of the batch.
 struct QuantizedCellRow {
     int64_t units = 0;
-    int64_t begin = 0;  // the vectors of units that are computed
+    int64_t together = 1;  // a multiple of a vector's lanes
+    int64_t begin = 0;     // the vectors of units that are computed
     int64_t end = 0;
     const int32_t* sums = nullptr;  // of x
     const int32_t* recurrent = nullptr;
@@ -46,6 +47,7 @@ struct QuantizedCellRow {
 // The same of QUANTIZED_16BIT_LSTM, whose gates have one product and one factor.
 struct Quantized16BitCellRow {
     int64_t units = 0;
+    int64_t together = 1;
     int64_t begin = 0;
     int64_t end = 0;
     fixed_point::Multiplier factor;
