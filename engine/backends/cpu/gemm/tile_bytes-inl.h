@@ -44,7 +44,7 @@ constexpr int64_t panelInts(int64_t rowTiles) {
 }
 constexpr int64_t kGroupInts = kGroupPanels * panelInts(kGroupTiles);
 
-// What a panel begins with.
+// The head of a panel.
 struct alignas(64) PanelHead {
     int32_t biases[kTileColumns];
     float multipliers[kTileColumns];
@@ -66,7 +66,7 @@ struct SumsGroup {
     int64_t rowCount = 0;
 };
 
-// What becomes of sums in all groups.
+// The end of the sums of all groups.
 template <bool kSigned>
 struct SumsEnd {
     using T = std::conditional_t<kSigned, int8_t, uint8_t>;
@@ -112,7 +112,7 @@ struct alignas(64) WholeGroup {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// What becomes of a panel's sums. To load tiles with biases would take what multiplies as long as a
+// The end of a panel's sums. To load tiles with biases would take what multiplies as long as a
 // product does.
 struct PanelEnd {
     HWY_INLINE explicit PanelEnd(const void* panel)

@@ -107,7 +107,7 @@ class TileSums {
     }
 
     // Where the sums of a block go that are in tiles: from `sums` on. Tiles that the block does not
-    // have go where nobody looks.
+    // have go to memory that is never read.
     template <int kR, int kV>
     HWY_INLINE void note(int32_t* sums) {
         for (int tile = 0; tile < 4; ++tile) {
@@ -124,7 +124,7 @@ class TileSums {
     }
 
   private:
-    // What is the same for all of a block.
+    // The values that all of a block share.
     struct Step {
         ptrdiff_t stride = 0;
         int64_t toSecond = 0;  // from a panel to the next
