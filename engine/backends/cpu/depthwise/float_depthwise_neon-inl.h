@@ -136,7 +136,11 @@ void computeRun(const NeonRun<kSide>& run) {
             offset += 4 * kStride * column;
             y += 4 * yPixel;
         };
-        int64_t left = count;
+        const auto moveTo = [&](int64_t position) HWY_ATTR __attribute__((always_inline)) {
+            offset = position * kStride * column;
+            y = to + position * yPixel;
+        };
+        int64_t done = 0;
         if (count > 4 || missingLeft > 0) {
             if (missingLeft == 0) {
                 computeFour.template operator()<0, 0>();
@@ -145,14 +149,18 @@ void computeRun(const NeonRun<kSide>& run) {
             } else {
                 computeFour.template operator()<kSide / 2, 0>();
             }
-            left -= 4;
+            done = 4;
         }
-        for (; left > 4; left -= 4) {
+        for (; done + 8 <= count; done += 4) {
             computeFour.template operator()<0, 0>();
         }
-        if (left > 0) {  // some of them once more
-            offset -= (4 - left) * kStride * column;
-            y -= (4 - left) * yPixel;
+        // Some of them once more, none whose windows reach beside the input.
+        if (done > 0 && done + 4 < count) {
+            moveTo(std::max<int64_t>(count - 8, kSide / 2));
+            computeFour.template operator()<0, 0>();
+        }
+        if (count > 4 || missingLeft == 0) {
+            moveTo(count - 4);
             if (missingRight == 0) {
                 computeFour.template operator()<0, 0>();
             } else if (kSide == 3 || missingRight == 1) {
@@ -230,8 +238,10 @@ class NeonLine {
                               .low = mLine.low,
                               .high = mLine.high};
         const bool fits = run.missingLeft <= kSide / 2 && run.missingRight <= kSide / 2;
-        const bool firstEndsInside = run.missingLeft == 0 || behind(3) <= 0;
-        const bool lastBeginsInside = run.missingRight == 0 || start + (count - 4) * stride >= 0;
+        // The first four and the last four may be the same, or share some.
+        const bool firstEndsInside =
+                count == 4 ? run.missingLeft == 0 || run.missingRight == 0 : behind(3) <= 0;
+        const bool lastBeginsInside = count == 4 || start + (count - 4) * stride >= 0;
         if (!fits || !firstEndsInside || !lastBeginsInside) {
             return false;
         }
