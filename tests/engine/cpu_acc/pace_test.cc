@@ -291,7 +291,7 @@ TEST(TunedPace, LeavesLongSumsToTheReference) {
               "sums at most 1048576 products");
     EXPECT_EQ(
             refused(DepthwiseConv2d(), {q8({1, 4097, 4096, 1}), q8({1, 4097, 4096, 1}), i32({1})}),
-            "multiplies at most 16777216 weights with a pixel");
+            "multiplies at most 16777216 weights with a spatial position");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct FusedFeatureMap {
     int64_t reachedPixels() const { return (outputWidth - 1) * strideW + side; }
 };
 
-// Costs of parts of the work, in multiply-adds of the GEMM.
+// The costs of parts of the work, in the time of a multiply-add of the GEMM.
 struct FusedCosts {
     int64_t lanes = 1;      // channels that are computed together
     int64_t tileLanes = 1;  // and that are best
@@ -47,7 +47,7 @@ struct FusedCosts {
     int64_t fewestLines = 1;  // of a group, where there are several
 };
 
-// A work item: some lines of some channels, computed by one thread.
+// A thread's work at a time: some lines of some channels.
 struct FusedWorkItem {
     int64_t batch = 0;
     int64_t line = 0, lines = 0;
@@ -88,8 +88,8 @@ struct FusedTiling {
     bool isSmall(const FusedFeatureMap& p, const FusedCosts& costs) const;
 };
 
-// The input region that the windows of a work item read, as [line][spatial position][channel of the
-// cut]: where the feature map lies in it, and the lines of the feature map.
+// The part that the windows of a work item reach, as [line][spatial position][channel of the cut]:
+// where the feature map lies in it, and the lines of the feature map.
 struct ReachedPart {
     int64_t firstLine = 0, endLine = 0;  // of the part, those that are in the feature map
     int64_t line = 0;                    // of the feature map, the first of them

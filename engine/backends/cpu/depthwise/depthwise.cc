@@ -64,7 +64,7 @@ Status supports(const DepthwiseConv2d& /*node*/, const Graph& graph, const Node&
     return terms <= kMostDepthwiseTerms
                    ? Status()
                    : unsupported("multiplies at most " + std::to_string(kMostDepthwiseTerms) +
-                                 " weights with a pixel");
+                                 " weights with a spatial position");
 }
 
 DepthwiseDefinition depthwiseDefinition(const KernelArguments& arguments, const CpuTuning& tuning) {

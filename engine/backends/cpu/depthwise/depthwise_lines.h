@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a depthwise convolution is compiled to, next to its packed weights, and how its work is cut.
+// The definition that a depthwise convolution is compiled to, next to its packed weights, and the
+// partition of its work.
 
 #pragma once
 

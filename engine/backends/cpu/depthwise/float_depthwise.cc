@@ -22,7 +22,7 @@ using Floats = hn::CappedTag<float, 16>;
 constexpr Floats kFloats;
 using FloatVector = hn::Vec<Floats>;
 
-// What is the same for all spatial positions of the line and one block of channels.
+// The same for all spatial positions of the line and one block of channels.
 struct Block {
     const FloatDepthwiseLine& line;
     const float* x;       // the block's first channel in the filter's row 0
@@ -41,7 +41,7 @@ HWY_INLINE FloatVector clamp(const FloatDepthwiseLine& line, FloatVector value) 
     return keepWithin(value, hn::Set(kFloats, line.low), hn::Set(kFloats, line.high));
 }
 
-// Pixels whose window may lie partly beside the input.
+// Spatial positions whose window may lie partly beside the input.
 void computeSome(const Block& block, int64_t begin, int64_t end) {
     const DepthwiseWindow& window = block.line.window;
     const size_t lanes = hn::Lanes(kFloats);
@@ -105,7 +105,7 @@ HWY_INLINE void advance(const float* (&rows)[kSide], ptrdiff_t step) {
     }
 }
 
-// Pixels whose window lies on the input as a whole; all lanes count.
+// Spatial positions whose window lies on the input as a whole; all lanes count.
 template <int kSide>
 void computeInner(const Block& block, int64_t begin, int64_t end) {
     const DepthwiseWindow& window = block.line.window;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels of fused_pointwise_depthwise.h have in common, whatever their elements are.
+// The common parts of the kernels of fused_pointwise_depthwise.h, for elements of any type.
 
 #pragma once
 
@@ -38,7 +38,7 @@ class FusedPointwiseDepthwiseNodes {
             mStep.packed.push_back(node->inputs[2]);
         }
     }
-    // What follows each of them.
+    // The epilogue of each of them.
     Epilogue between(InstructionSet set) const {
         return Epilogue::of(mStep.graph, mStep.node.outputs[0], mStep.others.first(mActivates),
                             kInputs, set);
@@ -63,7 +63,7 @@ class FusedPointwiseDepthwiseNodes {
     const size_t mActivates;
 };
 
-// What a kernel knows of both nodes; others know more.
+// The definition of both nodes as all kernels have it; some add to it.
 struct FusedPointwiseDepthwiseDefinition {
     DepthwiseDefinition depthwise;
     Epilogue between;
@@ -91,7 +91,7 @@ class FusedWorkItems : public WorkItemKernel {
         return (item.batch * mFeatureMap.height + part.line) * mFeatureMap.width *
                mFeatureMap.depth;
     }
-    // What lies between the nodes, of an expanded part.
+    // The nodes between the two, on an expanded part.
     template <typename T>
     void applyBetween(const ReachedPart& part, T* expanded) const {
         if (mDefinition.between.empty()) {

@@ -303,14 +303,14 @@ struct VnniTaps {
         }
 
       private:
-        // Pixels before these that end with the first columns.
+        // Spatial positions before these that end with the first columns.
         static constexpr int64_t kEarly = 4 / kStride;
 
         // Adds the next column to sums, as tap kFirst of the first ones, kFirst + kStride of the
         // second ones and so on. Four lines first and then the fifth: sums take most registers.
         template <int kFirst, typename... Sums>
         HWY_INLINE void addNext(Sums&... sums) {
-            // What is the same for all columns is read where it is used: sums take the registers.
+            // All that columns share is read where it is used: sums take the registers.
             asm volatile("" : : "r"(&mBlock), "r"(&mPixels) : "memory");
             __m512i x[5];
             mColumns.next(x);
