@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/backends/cpu/choice/transpose_choice.h"
@@ -143,14 +145,19 @@ TEST_P(TransposedConvolutions, AreTheReferences) {
 TEST_P(TransposedConvolutions, WithAnAdditionBehindThemAreTheReferences) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());
-    for (const int32_t filter : {2, 3}) {  // phases that are merged, and that are not
-        Extents extents = {.channels = 5, .filterH = filter, .filterW = filter, .window = {}};
+    // Phases that are merged, that are not, and col2im.
+    for (const auto& [filter, channels] : {std::pair{2, 24}, {3, 24}, {4, 1}}) {
+        Extents extents = {.depth = 24,
+                           .channels = channels,
+                           .filterH = filter,
+                           .filterW = filter,
+                           .window = {}};
         extents.window.padding = PaddingScheme::SAME;
         extents.window.strideH = extents.window.strideW = 2;
-        extents.outputShape = {1, 10, 14, 5};
+        extents.outputShape = {1, 10, 14, channels};
         Layer layer = layerOf(random, extents, GetParam().x, GetParam().weights);
         TensorType addend = layer.output;
-        addend.shape = {1, 10, 14, 5};
+        addend.shape = {1, 10, 14, channels};
         layer.addend = random.values(addend);
         expectSameAsReference(layer);
         EXPECT_NE(run(layer, makeCpuAcc(), 1).kernel.find(" + Binary"), std::string::npos);
@@ -185,8 +192,10 @@ TEST(TransposedConvolutionsOfFloats, LeaveOutTapsBeyondTheFeatureMapThatAreNotFi
 // One input is not finite: only what its filters reach may be.
 TEST(TransposedConvolutionsOfFloats, KeepWhatIsNotFiniteWhereFiltersReach) {
     RandomValues random;
-    for (const int32_t filter : {1, 2, 3, 4}) {
-        Extents extents = {.filterH = filter, .filterW = filter, .window = {}};
+    for (const auto& [filter, channels] :
+         {std::pair{1, 4}, {2, 4}, {3, 4}, {4, 4}, {3, 1}, {4, 20}}) {
+        Extents extents = {
+                .channels = channels, .filterH = filter, .filterW = filter, .window = {}};
         extents.window.strideH = extents.window.strideW = 2;
         extents.window.padding = PaddingScheme::EXPLICIT;
         Layer layer = layerOf(random, extents, DataType::FLOAT32, DataType::FLOAT32);
@@ -218,8 +227,10 @@ using cpu::TransposeLayer;
 
 constexpr TransposeLayer kDoubling = {.outputH = 64,
                                       .outputW = 64,
+                                      .inputH = 32,
+                                      .inputW = 32,
                                       .inputC = 24,
-                                      .outputC = 1,
+                                      .outputC = 24,
                                       .filterH = 2,
                                       .filterW = 2,
                                       .strideH = 2,
@@ -228,10 +239,29 @@ constexpr TransposeLayer kDoubling = {.outputH = 64,
 TEST(TransposeChoices, MergePhasesThatSeeTheSameTaps) {
     const auto choice = chooseTranspose(kDoubling, {});
     EXPECT_EQ(choice.form, Form::MERGED_STRIDE_PHASES);
-    ASSERT_EQ(choice.lost.all().size(), 1U);
-    // Of one channel, two phases fit into one vector.
-    EXPECT_EQ(choice.lost.all()[0].toString(),
-              "stride phases: costs 73728 cycles, and the merged stride phases 36864");
+    // Of 24 channels, one phase fills a vector and a half, and two fill three.
+    EXPECT_EQ(choice.lost.toString(),
+              "stride phases: costs 147456 cycles, and the merged stride phases 110592; "
+              "GEMM and col2im: costs 208896 cycles, and the merged stride phases 110592");
+}
+
+TEST(TransposeChoices, FillVectorsWithTapsWhereChannelsAreFew) {
+    TransposeLayer layer = kDoubling;
+    layer.outputC = 1;
+    const auto choice = chooseTranspose(layer, {});
+    EXPECT_EQ(choice.form, Form::GEMM_AND_COL2IM);
+    EXPECT_EQ(choice.lost.toString(),
+              "merged stride phases: costs 36864 cycles, and the GEMM and col2im 22528; "
+              "stride phases: costs 73728 cycles, and the GEMM and col2im 22528");
+    layer.elements = cpu::GemmLayer::Elements::INT8;
+    EXPECT_EQ(chooseTranspose(layer, {}).form, Form::MERGED_STRIDE_PHASES);
+    layer = kDoubling;
+    layer.inputW = 1 << 20;
+    EXPECT_EQ(cpu::isLegalWithCol2im(layer, {}).message(),
+              "a line of the input is too much for a work item");
+    layer.inputW = kUnknownExtent;
+    EXPECT_EQ(cpu::isLegalWithCol2im(layer, {}).message(),
+              "how large the feature map is, only a run tells");
 }
 
 TEST(TransposeChoices, KeepApartPhasesOfDifferentTapsOrEnds) {

@@ -32,6 +32,8 @@ std::string_view toString(Form form) {
             return "merged stride phases";
         case Form::STRIDE_PHASES:
             return "stride phases";
+        case Form::GEMM_AND_COL2IM:
+            return "GEMM and col2im";
         case Form::INT8_DEPTHWISE_DOT:
             return "int8 depthwise by dot products";
         case Form::INT8_DEPTHWISE_PAIRED:

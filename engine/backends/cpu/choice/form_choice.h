@@ -44,6 +44,7 @@ enum class Form : uint8_t {
     // Transposed convolutions, each phase as a GEMM.
     MERGED_STRIDE_PHASES,  // those of a line together
     STRIDE_PHASES,
+    GEMM_AND_COL2IM,  // of floats, in place of phases
 };
 
 // "int8 GEMM on AMX".

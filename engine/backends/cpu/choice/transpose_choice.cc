@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace halyard::engine::cpu {
 namespace {
@@ -37,12 +38,36 @@ int64_t cyclesOf(const TransposeLayer& layer, bool mergesLine, const CpuTuning& 
     return cycles;
 }
 
+// Each product is then added to a sum, about one in a cycle.
+int64_t col2imCycles(const TransposeLayer& layer, const CpuTuning& tuning) {
+    GemmLayer products;
+    products.elements = layer.elements;
+    products.rows = layer.batches * layer.inputH * layer.inputW;
+    products.outputC = layer.filterH * layer.filterW * layer.outputC;
+    products.runLength = layer.inputC;
+    return vectorGemmCycles(products, tuning) + products.rows * products.outputC;
+}
+
 std::string costText(int64_t cycles, int64_t others, Form other) {
     return "costs " + std::to_string(cycles) + " cycles, and the " + std::string(toString(other)) +
            " " + std::to_string(others);
 }
 
 }  // namespace
+
+Status isLegalWithCol2im(const TransposeLayer& layer, const CpuTuning& tuning) {
+    if (layer.elements != GemmLayer::Elements::FLOAT) {
+        return unsupported("takes floats of 32 bits");
+    }
+    if (layer.batches == kUnknownExtent || layer.inputH == kUnknownExtent ||
+        layer.inputW == kUnknownExtent) {
+        return unsupported("how large the feature map is, only a run tells");
+    }
+    const int64_t products = layer.filterH * layer.filterW * layer.outputC;
+    return layer.inputW <= tuning.tiling.mostOperations / layer.inputC / products
+                   ? Status()
+                   : unsupported("a line of the input is too much for a work item");
+}
 
 Status isLegalWithMergedPhases(const TransposeLayer& layer) {
     if (layer.strideW == 1) {
@@ -69,17 +94,28 @@ TransposeChoice chooseTranspose(const TransposeLayer& layer, const CpuTuning& tu
         choice.form = mayMerge ? Form::MERGED_STRIDE_PHASES : Form::STRIDE_PHASES;
         return choice;
     }
-    const int64_t apart = cyclesOf(layer, false, tuning);
-    choice.cycles = static_cast<double>(apart);
-    if (!mayMerge) {
-        return choice;
-    }
     // With as many columns or fewer, and results that are neighbours, merged phases never cost
-    // more.
-    const int64_t merged = cyclesOf(layer, true, tuning);
-    choice.form = Form::MERGED_STRIDE_PHASES;
-    choice.cycles = static_cast<double>(merged);
-    choice.lost.add(Form::STRIDE_PHASES, costText(apart, merged, choice.form));
+    // more than phases apart.
+    struct Row {
+        Form form;
+        int64_t cycles;
+    };
+    std::vector<Row> rows;
+    if (mayMerge) {
+        rows.push_back({Form::MERGED_STRIDE_PHASES, cyclesOf(layer, true, tuning)});
+    }
+    rows.push_back({Form::STRIDE_PHASES, cyclesOf(layer, false, tuning)});
+    if (choice.lost.takes(Form::GEMM_AND_COL2IM, isLegalWithCol2im(layer, tuning))) {
+        rows.push_back({Form::GEMM_AND_COL2IM, col2imCycles(layer, tuning)});
+    }
+    const Row best = *std::ranges::min_element(rows, {}, &Row::cycles);
+    choice.form = best.form;
+    choice.cycles = static_cast<double>(best.cycles);
+    for (const Row& row : rows) {
+        if (row.form != best.form) {
+            choice.lost.add(row.form, costText(row.cycles, best.cycles, best.form));
+        }
+    }
     return choice;
 }
 

@@ -20,6 +20,7 @@ inline constexpr int64_t kMostStridePhases = 1024;
 struct TransposeLayer {
     GemmLayer::Elements elements = GemmLayer::Elements::FLOAT;
     int64_t batches = 1, outputH = 1, outputW = 1;
+    int64_t inputH = 1, inputW = 1;
     int64_t inputC = 1, outputC = 1;
     int64_t filterH = 1, filterW = 1;
     int64_t strideH = 1, strideW = 1;
@@ -33,6 +34,9 @@ struct TransposeChoice {
 };
 
 TransposeChoice chooseTranspose(const TransposeLayer& layer, const CpuTuning& tuning);
+
+// Whether there are floats, of known extents, and lines that are not work for too long.
+Status isLegalWithCol2im(const TransposeLayer& layer, const CpuTuning& tuning);
 
 // Whether all phases of a line see the same taps and end together.
 Status isLegalWithMergedPhases(const TransposeLayer& layer);

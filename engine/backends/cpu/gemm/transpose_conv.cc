@@ -11,6 +11,7 @@
 
 #include "engine/backends/cpu/choice/transpose_choice.h"
 #include "engine/backends/cpu/gemm/amx_conv_gemm.h"
+#include "engine/backends/cpu/gemm/col2im_conv.h"
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/float_conv_gemm.h"
 #include "engine/backends/cpu/gemm/gemm_layer.h"
@@ -103,6 +104,8 @@ TransposeLayer layerOf(const TransposeConv2d& node, const KernelArguments& argum
     layer.batches = extentOf(output, 0);
     layer.outputH = extentOf(output, 1);
     layer.outputW = extentOf(output, 2);
+    layer.inputH = extentOf(x.shape, 1);
+    layer.inputW = extentOf(x.shape, 2);
     layer.outputC = filter[0];
     layer.filterH = filter[1];
     layer.filterW = filter[2];
@@ -202,6 +205,9 @@ Result<std::unique_ptr<const StepKernel>> compile(const TransposeConv2d& node,
     const bool mergesLine = choice.form == Form::MERGED_STRIDE_PHASES;
     arguments.packed.push_back(arguments.node.inputs[1]);
     arguments.packed.push_back(arguments.node.inputs[2]);
+    if (choice.form == Form::GEMM_AND_COL2IM) {
+        return withLostForms(compileCol2imConv(node, arguments, target), choice.lost.toString());
+    }
     std::vector<CompiledPhase> phases;
     for (int64_t row = 0; row < layer.strideH; ++row) {
         for (int64_t column = 0; column < (mergesLine ? 1 : layer.strideW); ++column) {
