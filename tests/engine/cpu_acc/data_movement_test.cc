@@ -167,6 +167,35 @@ TEST(MovingAcc, PadsWithConstants) {
     });
 }
 
+TEST(MovingAcc, PadsWithMirrors) {
+    forEachType([](RandomValues& random, DataType type) {
+        for (const Pad::Mode mode : {Pad::Mode::REFLECT, Pad::Mode::SYMMETRIC}) {
+            const auto rank = static_cast<size_t>(random.integer(1, 4));
+            const TensorType x = randomType(random, type, randomShape(random, rank, 1, 30));
+            const int32_t edge = mode == Pad::Mode::REFLECT ? 1 : 0;
+            std::vector<int32_t> amounts;
+            for (size_t axis = 0; axis < rank; ++axis) {
+                // Axes that stay as they are make rows of more elements.
+                const int32_t most = random.coin() ? x.shape[axis] - edge : 0;
+                amounts.push_back(random.integer(0, most));
+                amounts.push_back(random.integer(0, most));
+            }
+            ASSERT_TRUE(agrees(Pad{.mode = mode},
+                               {randomValues(random, x),
+                                ints({static_cast<int32_t>(rank), 2}, amounts), std::nullopt},
+                               {x}));
+        }
+    });
+}
+
+TEST(MovingAcc, MirrorsNoMoreThanThereIs) {
+    const Values x = floats({3}, {1, 2, 3});
+    const Setting setting = {.set = cpu::bestInstructionSet(), .controlInputsAreConstant = false};
+    EXPECT_FALSE(evaluateTuned(Pad{.mode = Pad::Mode::REFLECT},
+                               {x, ints({1, 2}, {3, 0}), std::nullopt}, {x.type}, setting)
+                         .ok());
+}
+
 TEST(MovingAcc, RegroupsFeatureMaps) {
     forEachType([](RandomValues& random, DataType type) {
         const int32_t block = random.integer(1, 3);
@@ -200,6 +229,8 @@ TEST(MovingAcc, RepeatsAndReverses) {
     forEachType([](RandomValues& random, DataType type) {
         const auto rank = static_cast<size_t>(random.integer(1, 4));
         const TensorType x = randomType(random, type, randomShape(random, rank, 0, 7));
+        const TensorType row = randomType(random, type, {2, random.integer(1, 5000)});
+        ASSERT_TRUE(agrees(Reverse(), {randomValues(random, row), list({1})}, {row}));
         std::vector<int32_t> multiples(rank);
         for (int32_t& multiple : multiples) {
             multiple = random.integer(1, 4);

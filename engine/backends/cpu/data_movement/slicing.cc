@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "engine/backends/cpu/data_movement/filling.h"
+#include "engine/backends/cpu/data_movement/mirroring.h"
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/backends/cpu/kernels/strided_copy.h"
@@ -98,18 +99,19 @@ Result<std::unique_ptr<const StepKernel>> compile(const StridedSlice& node,
 }
 
 Status supports(const Pad& node, const Graph& graph, const Node& whole) {
-    if (node.mode != Pad::Mode::CONSTANT) {
-        return unsupported("pads with constants, not with mirrors");
-    }
-    if (isQuantized(inputType(graph, whole).type) && whole.inputs.size() > 2 &&
-        whole.inputs[2] != kNoTensor) {
+    if (node.mode == Pad::Mode::CONSTANT && isQuantized(inputType(graph, whole).type) &&
+        whole.inputs.size() > 2 && whole.inputs[2] != kNoTensor) {
         return unsupported("pads quantised types with their zero point only");
     }
     return {};
 }
-Result<std::unique_ptr<const StepKernel>> compile(const Pad& /*node*/,
-                                                  const KernelArguments& arguments,
+Result<std::unique_ptr<const StepKernel>> compile(const Pad& node, const KernelArguments& arguments,
                                                   const CpuTarget& target) {
+    if (node.mode != Pad::Mode::CONSTANT) {
+        return plainKernel(
+                arguments, toString(target.set),
+                [node, set = target.set](KernelCall& call) { return mirror(node, call, set); });
+    }
     return plainKernel(arguments, {},
                        [set = target.set](KernelCall& call) { return pad(call, set); });
 }

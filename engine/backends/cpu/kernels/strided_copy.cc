@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "engine/backends/cpu/kernels/reversed_row.h"
 #include "engine/backends/cpu/kernels/transposed_block.h"
 
 namespace halyard::engine::cpu {
@@ -185,9 +186,11 @@ Status StridedCopy::transpose(KernelCall& call, size_t along, const T* from, T* 
 }
 
 template <typename T>
-Status StridedCopy::copyElements(KernelCall& call, const T* from, T* to) const {
+Status StridedCopy::copyElements(KernelCall& call, const T* from, T* to, InstructionSet set) const {
     constexpr int64_t kChunk = 1 << 12;
     const Axis& row = mAxes[mRank - 1];
+    const bool isReversed = row.from == -1 && row.to == 1;
+    const ReverseRow reverse = reverseRow(sizeof(T), set);
     const int64_t chunks = (row.extent + kChunk - 1) / kChunk;
     const int64_t rows = Walk(*this, mRank - 1, mRank - 1, 0).count();
     return call.inParallel(rows * chunks, 8 + 2 * std::min(row.extent, kChunk),
@@ -199,7 +202,12 @@ Status StridedCopy::copyElements(KernelCall& call, const T* from, T* to) const {
                                    const int64_t stop = std::min(first + kChunk, row.extent);
                                    const T* x = from + walk.offsets().from;
                                    T* y = to + walk.offsets().to;
-                                   for (int64_t j = first; j < stop; ++j) {
+                                   if (isReversed) {
+                                       reverse(reinterpret_cast<const std::byte*>(x - first),
+                                               reinterpret_cast<std::byte*>(y + first),
+                                               stop - first);
+                                   }
+                                   for (int64_t j = first; j < stop && !isReversed; ++j) {
                                        y[j * row.to] = x[j * row.from];
                                    }
                                    if (++chunk == chunks) {
@@ -221,7 +229,7 @@ Status StridedCopy::copyOf(KernelCall& call, const void* from, void* to, Instruc
             }
         }
     }
-    return copyElements(call, x, y);
+    return copyElements(call, x, y, set);
 }
 
 std::optional<StridedCopy> StridedCopy::ofRows(size_t rowBytes, const void* from, void* to) const {

@@ -49,7 +49,7 @@ class StridedCopy {
     Status transpose(KernelCall& call, size_t along, const T* from, T* to,
                      InstructionSet set) const;
     template <typename T>
-    Status copyElements(KernelCall& call, const T* from, T* to) const;
+    Status copyElements(KernelCall& call, const T* from, T* to, InstructionSet set) const;
     template <typename T>
     Status copyOf(KernelCall& call, const void* from, void* to, InstructionSet set) const;
 
