@@ -57,7 +57,7 @@ pytest = $(PYTHON) -m pytest $(selected)
 .PHONY: demo test programs install-checkout arm64 android stand-in clang test-arm64 test-native \
     test-engine test-driver \
     test-hal test-programs test-golden test-python test-device test-attacks test-real real-table \
-    test-fresh test-asan test-tsan goldens fuzz bench standing lint tidy format clean
+    real-operators test-fresh test-asan test-tsan goldens fuzz bench standing lint tidy format clean
 
 demo: programs
 	@$(VENV)/bin/halyard demo
@@ -221,6 +221,10 @@ test-real: programs $(if $(shell command -v npm),,build/.packages-real)
 # The table in the docs, of what test-real has left.
 real-table: build/.installed
 	@$(PYTHON) -m tests.real.table build/results/real tests/real/outcomes.json docs/real-models.md
+
+# The list of operators that `halyard bench operators` times, of the models of test-real.
+real-operators: build/.installed
+	@$(PYTHON) -m tests.real.operators harness/halyard/bench/real_operators.json
 
 # All that there is of arm64, emulated: the C++ tests and every golden case on a processor without
 # dot product instructions and on one with every extension, and through the virtual device.

@@ -17,7 +17,7 @@ from halyard.bench.cores import CoreTurns
 from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult, begun
 from halyard.bench.site import Site
 from halyard.bench.verification import compared, judge_placement, take_prepared
-from halyard.benchmark_model import BenchmarkModel, FileModel
+from halyard.benchmark_model import AnyModel
 from halyard.comparison.reference import Reference, Repetitions, reference
 from halyard.devices import conditions
 from halyard.devices.conditions import Gate
@@ -70,7 +70,7 @@ class Benchmark:
 
     def measure(
         self,
-        benchmark_model: BenchmarkModel | FileModel,
+        benchmark_model: AnyModel,
         work: Workload,
         threads: int,
         into: list[ModelResult] | None = None,

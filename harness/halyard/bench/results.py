@@ -327,14 +327,14 @@ class Skipped:
         return bench.Skipped(model=self.model, type=str(self.data_type or ""), reason=self.reason)
 
 
-def begun(benchmark_model: BenchmarkModel | FileModel, threads: int, word: str = "") -> ModelResult:
+def begun(benchmark_model: AnyModel, threads: int, word: str = "") -> ModelResult:
     """The result before any engine has seen the model. `word`: whose outputs the others are
     compared with."""
     runnable = benchmark_model.runnable
     name, data_type, size = (
         (benchmark_model.name, benchmark_model.data_type, benchmark_model.size)
         if isinstance(benchmark_model, BenchmarkModel)
-        else (benchmark_model.path.name, _data_type(runnable), 0)
+        else (benchmark_model.record().name, _data_type(runnable), 0)
     )
     parts, hosts = 1, 0
     if isinstance(runnable, PartitionedModel):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 
 from halyard.cli.bench.compare import compare
+from halyard.cli.bench.operators import operators
 from halyard.cli.bench.pair import pair
 from halyard.cli.bench.run import run
 from halyard.cli.bench.show import show
@@ -30,7 +31,7 @@ def bench() -> None:
     """
 
 
-for _command in (run, compare, show, pair):
+for _command in (run, compare, show, pair, operators):
     bench.add_command(_command)
 
 COMMANDS = (bench,)

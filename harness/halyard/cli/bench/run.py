@@ -58,6 +58,7 @@ _TYPES = "float32,quant8_signed"
 # Former options, which are commands now.
 _MOVED = {
     "--compare": "halyard bench compare FILE FILE",
+    "--operators": "halyard bench operators",
     "--show": "halyard bench show FILE",
     "--a": "halyard bench pair [MODEL] --a WORDS --b WORDS",
     "--b": "halyard bench pair [MODEL] --a WORDS --b WORDS",
