@@ -158,6 +158,29 @@ TEST(GpuAccFusion, TakesThemIntoDepthwiseOnes) {
     }
 }
 
+TEST(GpuAccFusion, TakesWhatSlopesAndBoundsOfTheChannelsDo) {
+    HALYARD_NEEDS_DEVICE();
+    for (const DataType type : kReals) {
+        SCOPED_TRACE(toString(type));
+        Builder builder(type);
+        const Shape shape = {2, 6, 5, 9};
+        const TensorId x = builder.input(shape);
+        const TensorId conv =
+                builder.layer(DepthwiseConv2d{.window = {.padding = PaddingScheme::SAME}}, x,
+                              {1, 3, 3, 9}, shape);
+        const TensorId slopes = builder.input({9});
+        const TensorId sloped =
+                builder.add(Binary{.function = Binary::Function::PRELU}, {conv, slopes}, shape);
+        const TensorId least = builder.input({1, 9});
+        const TensorId bounded =
+                builder.add(Binary{.function = Binary::Function::MAXIMUM}, {least, sloped}, shape);
+        const TensorId most = builder.input({1});
+        const TensorId last =
+                builder.add(Binary{.function = Binary::Function::MINIMUM}, {bounded, most}, shape);
+        check(builder, last, {"gpu::DepthwiseConv2d + Binary + Binary + Binary"});
+    }
+}
+
 // In the forms of tiles, with strides, larger windows, edges that no tile divides and what stands
 // between the two. CpuRef rounds each of a window's FLOAT16 pixels.
 TEST(GpuAccFusion, TakesDepthwiseConvolutionsOfExpandedPixels) {

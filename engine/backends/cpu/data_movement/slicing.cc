@@ -5,8 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/backends/cpu/data_movement/filling.h"
-#include "engine/backends/cpu/data_movement/mirroring.h"
+#include "engine/backends/cpu/data_movement/padding.h"
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/backends/cpu/kernels/strided_copy.h"
@@ -36,36 +35,6 @@ Status copySlice(KernelCall& call, const SliceRanges& ranges, InstructionSet set
     const size_t size = elementSize(call.output(0).type->type);
     return copy.run(call, size, call.input(0).as<std::byte>() + origin * static_cast<int64_t>(size),
                     call.output(0).data, set);
-}
-
-// The padding value around x; the real 0 where the node names none.
-template <typename T>
-T paddingElement(const ConstTensorView& value, const TensorType& type) {
-    if (value.present()) {
-        return *value.as<T>();
-    }
-    return zeroElement<T>(type);
-}
-
-Status pad(KernelCall& call, InstructionSet set) {
-    const ConstTensorView& x = call.input(0);
-    const TensorView& output = call.output(0);
-    const size_t rank = output.shape().rank();
-    HALYARD_ASSIGN_OR_RETURN(const Paddings paddings, readPaddings(call.input(1), rank));
-    HALYARD_RETURN_IF_ERROR(withMovedElements(output.type->type, [&]<typename T>() -> Status {
-        return fillOutput(call, paddingElement<T>(call.input(2), *output.type));
-    }));
-    const Strides from = stridesOf(x.shape());
-    const Strides to = stridesOf(output.shape());
-    StridedCopy copy;
-    int64_t origin = 0;
-    for (size_t axis = 0; axis < rank; ++axis) {
-        origin += paddings[axis].before * to[axis];
-        copy.addAxis(x.shape()[axis], from[axis], to[axis]);
-    }
-    const size_t size = elementSize(output.type->type);
-    return copy.run(call, size, x.data,
-                    output.as<std::byte>() + origin * static_cast<int64_t>(size), set);
 }
 
 }  // namespace
@@ -107,13 +76,9 @@ Status supports(const Pad& node, const Graph& graph, const Node& whole) {
 }
 Result<std::unique_ptr<const StepKernel>> compile(const Pad& node, const KernelArguments& arguments,
                                                   const CpuTarget& target) {
-    if (node.mode != Pad::Mode::CONSTANT) {
-        return plainKernel(
-                arguments, toString(target.set),
-                [node, set = target.set](KernelCall& call) { return mirror(node, call, set); });
-    }
-    return plainKernel(arguments, {},
-                       [set = target.set](KernelCall& call) { return pad(call, set); });
+    return plainKernel(arguments, toString(target.set), [node, set = target.set](KernelCall& call) {
+        return padRows(node, call, set);
+    });
 }
 
 }  // namespace halyard::engine::cpu

@@ -9,7 +9,7 @@
 
 namespace halyard::engine::cpu {
 
-// Runs a Pad that is REFLECT or SYMMETRIC, on the threads of the call. Output 0 has elements.
-Status mirror(const Pad& node, KernelCall& call, InstructionSet set);
+// Runs a Pad of any mode on the threads of the call. Output 0 has elements.
+Status padRows(const Pad& node, KernelCall& call, InstructionSet set);
 
 }  // namespace halyard::engine::cpu
