@@ -176,7 +176,33 @@ def _plain(code: int, options: type | None = None) -> Handler:
     return handler
 
 
+def _real(handler: Handler) -> Handler:
+    """Of float32 alone: of 8 bits TFLite wants one scale, or rounds in other places."""
+
+    def checked(converter: Converter, call: Call) -> None:
+        if converter.operand(call.operation.inputs[0]).type != pb.OPERAND_TYPE_TENSOR_FLOAT32:
+            raise NotExpressible("it is written of float32 alone")
+        handler(converter, call)
+
+    return checked
+
+
+def _mirror_pad(converter: Converter, call: Call) -> None:
+    inputs = [converter.input(call), converter.constant_input(call, "paddings")]
+    options = made(schema.MirrorPadOptionsT, mode=call.integer("mode"))
+    converter.emit(BuiltinOperator.MIRROR_PAD, call, inputs, options)
+
+
+def _slice(converter: Converter, call: Call) -> None:
+    inputs = [
+        converter.input(call),
+        *(converter.constant_input(call, name) for name in ("begin", "size")),
+    ]
+    converter.emit(BuiltinOperator.SLICE, call, inputs, made(schema.SliceOptionsT))
+
+
 _HANDLERS: dict[int, Handler] = {
+    pb.OPERATION_TYPE_ABS: _real(_plain(BuiltinOperator.ABS, schema.AbsOptionsT)),
     pb.OPERATION_TYPE_ADD: _activated(BuiltinOperator.ADD, schema.AddOptionsT),
     pb.OPERATION_TYPE_AVERAGE_POOL_2D: _pool(BuiltinOperator.AVERAGE_POOL_2D),
     pb.OPERATION_TYPE_BATCH_MATMUL: _batch_matmul,
@@ -185,13 +211,27 @@ _HANDLERS: dict[int, Handler] = {
     pb.OPERATION_TYPE_DEPTHWISE_CONV_2D: _depthwise,
     pb.OPERATION_TYPE_DEQUANTIZE: _plain(BuiltinOperator.DEQUANTIZE, schema.DequantizeOptionsT),
     pb.OPERATION_TYPE_DETECTION_POSTPROCESSING: detection.postprocessing,
+    pb.OPERATION_TYPE_DIV: _real(_activated(BuiltinOperator.DIV, schema.DivOptionsT)),
+    pb.OPERATION_TYPE_EXP: _real(_plain(BuiltinOperator.EXP, schema.ExpOptionsT)),
+    pb.OPERATION_TYPE_FLOOR: _real(_plain(BuiltinOperator.FLOOR)),
     pb.OPERATION_TYPE_FULLY_CONNECTED: _fully_connected,
     pb.OPERATION_TYPE_HARD_SWISH: _plain(BuiltinOperator.HARD_SWISH, schema.HardSwishOptionsT),
+    pb.OPERATION_TYPE_LOG: _real(_plain(BuiltinOperator.LOG)),
     pb.OPERATION_TYPE_LOGISTIC: _plain(BuiltinOperator.LOGISTIC),
+    pb.OPERATION_TYPE_MAXIMUM: _real(
+        _plain(BuiltinOperator.MAXIMUM, schema.MaximumMinimumOptionsT)
+    ),
     pb.OPERATION_TYPE_MAX_POOL_2D: _pool(BuiltinOperator.MAX_POOL_2D),
     pb.OPERATION_TYPE_MEAN: _mean,
+    pb.OPERATION_TYPE_MINIMUM: _real(
+        _plain(BuiltinOperator.MINIMUM, schema.MaximumMinimumOptionsT)
+    ),
+    pb.OPERATION_TYPE_MIRROR_PAD: _real(_mirror_pad),
     pb.OPERATION_TYPE_MUL: _activated(BuiltinOperator.MUL, schema.MulOptionsT),
+    pb.OPERATION_TYPE_NEG: _real(_plain(BuiltinOperator.NEG, schema.NegOptionsT)),
     pb.OPERATION_TYPE_PAD: _pad,
+    pb.OPERATION_TYPE_POW: _real(_plain(BuiltinOperator.POW, schema.PowOptionsT)),
+    pb.OPERATION_TYPE_PRELU: _real(_plain(BuiltinOperator.PRELU)),
     pb.OPERATION_TYPE_QUANTIZE: _plain(BuiltinOperator.QUANTIZE, schema.QuantizeOptionsT),
     pb.OPERATION_TYPE_QUANTIZED_LSTM: recurrent.quantized_lstm,
     pb.OPERATION_TYPE_RELU: _plain(BuiltinOperator.RELU),
@@ -200,9 +240,12 @@ _HANDLERS: dict[int, Handler] = {
     pb.OPERATION_TYPE_RESHAPE: _reshape,
     pb.OPERATION_TYPE_RESIZE_BILINEAR: _resize_bilinear,
     pb.OPERATION_TYPE_RSQRT: _plain(BuiltinOperator.RSQRT),
+    pb.OPERATION_TYPE_SLICE: _real(_slice),
     pb.OPERATION_TYPE_SOFTMAX: _softmax,
     pb.OPERATION_TYPE_SPLIT: _split,
+    pb.OPERATION_TYPE_SQRT: _real(_plain(BuiltinOperator.SQRT)),
     pb.OPERATION_TYPE_SUB: _activated(BuiltinOperator.SUB, schema.SubOptionsT),
+    pb.OPERATION_TYPE_TANH: _real(_plain(BuiltinOperator.TANH)),
     pb.OPERATION_TYPE_TRANSPOSE: _transpose,
     pb.OPERATION_TYPE_UNIDIRECTIONAL_SEQUENCE_LSTM: recurrent.sequence_lstm,
 }
