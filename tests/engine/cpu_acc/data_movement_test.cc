@@ -238,6 +238,8 @@ TEST(MovingAcc, RepeatsAndReverses) {
         const TensorType x = randomType(random, type, randomShape(random, rank, 0, 7));
         const TensorType row = randomType(random, type, {2, random.integer(1, 5000)});
         ASSERT_TRUE(agrees(Reverse(), {randomValues(random, row), list({1})}, {row}));
+        const TensorType one = randomType(random, type, {2, 1});
+        ASSERT_TRUE(agrees(Tile(), {randomValues(random, one), list({1, 5000})}, {one}));
         std::vector<int32_t> multiples(rank);
         for (int32_t& multiple : multiples) {
             multiple = random.integer(1, 4);

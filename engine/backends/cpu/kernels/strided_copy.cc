@@ -190,6 +190,8 @@ Status StridedCopy::copyElements(KernelCall& call, const T* from, T* to, Instruc
     constexpr int64_t kChunk = 1 << 12;
     const Axis& row = mAxes[mRank - 1];
     const bool isReversed = row.from == -1 && row.to == 1;
+    const bool isRepeated = row.from == 0 && row.to == 1;
+    const bool isStrided = !isReversed && !isRepeated;
     const ReverseRow reverse = reverseRow(sizeof(T), set);
     const int64_t chunks = (row.extent + kChunk - 1) / kChunk;
     const int64_t rows = Walk(*this, mRank - 1, mRank - 1, 0).count();
@@ -207,7 +209,10 @@ Status StridedCopy::copyElements(KernelCall& call, const T* from, T* to, Instruc
                                                reinterpret_cast<std::byte*>(y + first),
                                                stop - first);
                                    }
-                                   for (int64_t j = first; j < stop && !isReversed; ++j) {
+                                   if (isRepeated) {
+                                       std::fill(y + first, y + stop, *x);
+                                   }
+                                   for (int64_t j = first; j < stop && isStrided; ++j) {
                                        y[j * row.to] = x[j * row.from];
                                    }
                                    if (++chunk == chunks) {
