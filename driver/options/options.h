@@ -78,7 +78,8 @@ struct Options {
     // -d: a folder that receives the inputs and outputs of every request; empty: none.
     std::string dumpDirectory;
     // -f, --bf16-enabled: what FLOAT32 is computed as, in every model. Models that say that they
-    // are relaxed get FLOAT32 without it: no backend computes FLOAT16 faster than that.
+    // are relaxed get FLOAT16 without it where the first backend says that it is faster so
+    // (Backend::prefersFloat16WhereRelaxed()).
     engine::FloatPrecision precision = engine::FloatPrecision::FLOAT32;
     // --no-optimize: graphs run as they were lowered, to find out whether a pass is to blame.
     bool optimize = true;

@@ -26,7 +26,10 @@ bool isContradiction(const Status& passes) {
 // The graph after the passes, analysed; nothing where they leave it as it is.
 Result<std::optional<AnalyzedGraph>> optimizeAndAnalyze(Graph graph, const BackendList& backends,
                                                         const CompileSettings& settings) {
-    OptimizeOptions passes = {.precision = settings.precision};
+    OptimizeOptions passes = {.precision = settings.precision,
+                              .relaxedAsFloat16 = settings.precision == FloatPrecision::FLOAT32 &&
+                                                  !backends.empty() &&
+                                                  backends[0]->prefersFloat16WhereRelaxed()};
     if (settings.observer != nullptr) {
         passes.observer = [observer = settings.observer](std::string_view pass, const Graph& before,
                                                          const Graph& after) {

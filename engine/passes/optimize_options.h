@@ -25,6 +25,8 @@ struct OptimizeOptions {
     // Leaves out the passes that change how float results are rounded.
     bool keepRounding = false;
     FloatPrecision precision = FloatPrecision::FLOAT32;
+    // Whether FLOAT32 of graphs whose floats are relaxed is computed as FLOAT16 all the same.
+    bool relaxedAsFloat16 = false;
     PassObserver observer = nullptr;
 };
 

@@ -179,9 +179,16 @@ class ReduceToFloat16 : public Rule {
 }  // namespace
 
 Result<bool> reduceToFloat16(Graph& graph, const PassContext& context) {
-    return context.options.precision == FloatPrecision::FLOAT16
-                   ? applyRule<ReduceToFloat16>(graph, context)
-                   : false;
+    const bool isAskedFor = context.options.precision == FloatPrecision::FLOAT16;
+    if (!isAskedFor && !(context.options.relaxedAsFloat16 && graph.relaxedFloat())) {
+        return false;
+    }
+    HALYARD_ASSIGN_OR_RETURN(const bool changed, applyRule<ReduceToFloat16>(graph, context));
+    if (changed) {
+        // Sums may be of that precision, too.
+        graph.setRelaxedFloat(true);
+    }
+    return changed;
 }
 
 }  // namespace halyard::engine

@@ -211,6 +211,9 @@ class Backend {
     virtual bool readsInMemory(const Graph& /*graph*/, NodeId /*node*/, size_t /*input*/) const {
         return false;
     }
+    // Whether it computes FLOAT16 faster than FLOAT32 where results may be rough, so that graphs
+    // whose floats are relaxed are better computed as FLOAT16.
+    virtual bool prefersFloat16WhereRelaxed() const { return false; }
     // Kernels that it would have, were it allowed to ask the process for more, and what that is, in
     // a sentence for people; empty: none.
     virtual std::string_view withheld() const { return {}; }

@@ -28,6 +28,7 @@ class CpuAcc : public Backend {
 
     std::string_view name() const override { return "CpuAcc"; }
     std::string_view withheld() const override { return mWithheld; }
+    bool prefersFloat16WhereRelaxed() const override { return cpu::hasHalfArithmetic(mTarget.set); }
     std::string identity() const override {
         return "CpuAcc packing " + std::to_string(kPackingVersion) + " " +
                std::string(cpu::toString(mTarget.set)) + " on " + cpu::identityOf(mTarget.tuning);

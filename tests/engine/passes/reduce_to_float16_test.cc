@@ -73,6 +73,24 @@ TEST(ReduceToFloat16, LeavesGraphsAloneUnlessAskedFor) {
     }
 }
 
+TEST(ReduceToFloat16, ConvertsRelaxedGraphsWhereBackendsAreFasterSo) {
+    TestGraph test;
+    const Graph before = test.build({convolve(test, test.input(floatType({1, 8, 8, 2})), 3)});
+    for (const bool relaxed : {false, true}) {
+        Graph graph = before;
+        graph.setRelaxedFloat(relaxed);
+        ASSERT_TRUE(optimize(graph, {.relaxedAsFloat16 = true}).ok());
+        EXPECT_EQ(kindsOf(graph), relaxed ? (Kinds{"Cast", "Conv2d", "Cast"}) : Kinds{"Conv2d"});
+    }
+}
+
+TEST(ReduceToFloat16, LetsSumsBeOfThatPrecisionToo) {
+    TestGraph test;
+    const Graph graph =
+            toFloat16(test.build({convolve(test, test.input(floatType({1, 8, 8, 2})), 3)}));
+    EXPECT_TRUE(graph.relaxedFloat());
+}
+
 TEST(ReduceToFloat16, HasNothingToDoASecondTime) {
     TestGraph test;
     const TensorId x = test.input(floatType({1, 8, 8, 2}));

@@ -41,6 +41,13 @@ Status takesInt8Pairs(const Int8DepthwiseLayer& layer) {
     return layer.fitsPairs ? Status() : unsupported("16 bits do not hold two products by -128");
 }
 
+Status takesHalves(bool isRough, InstructionSet set) {
+    if (!hasHalfArithmetic(set)) {
+        return unsupported(std::string(toString(set)) + " has no arithmetic of binary16");
+    }
+    return isRough ? Status() : unsupported("results have to be as exact as sums of floats");
+}
+
 }  // namespace
 
 DepthwiseChoice chooseInt8Depthwise(const Int8DepthwiseLayer& layer, InstructionSet set) {
@@ -57,6 +64,15 @@ DepthwiseChoice chooseInt8Depthwise(const Int8DepthwiseLayer& layer, Instruction
     choice.lost.add(Form::INT8_DEPTHWISE_WIDENED, choice.form == Form::INT8_DEPTHWISE_DOT
                                                           ? "multiplies a quarter of the bytes"
                                                           : "multiplies half of the bytes");
+    return choice;
+}
+
+DepthwiseChoice chooseHalfDepthwise(bool isRough, InstructionSet set) {
+    DepthwiseChoice choice = {.form = Form::FLOAT_DEPTHWISE, .lost = {}};
+    if (choice.lost.takes(Form::HALF_DEPTHWISE, takesHalves(isRough, set))) {
+        choice.form = Form::HALF_DEPTHWISE;
+        choice.lost.add(Form::FLOAT_DEPTHWISE, "multiplies half as many elements at a time");
+    }
     return choice;
 }
 

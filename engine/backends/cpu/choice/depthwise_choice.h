@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which form computes a depthwise convolution of int8. One of floats has a single form.
+// Which form computes a depthwise convolution of int8 or FLOAT16. One of FLOAT32 has a single form.
 
 #pragma once
 
@@ -30,5 +30,8 @@ DepthwiseChoice chooseInt8Depthwise(const Int8DepthwiseLayer& layer, Instruction
 
 // Whether `fitsPairs` decides on the form: finding out reads all weights.
 bool mayPairProducts(const Int8DepthwiseLayer& layer, InstructionSet set);
+
+// The form of a layer of FLOAT16. `isRough`: results may be as rough as sums of binary16 are.
+DepthwiseChoice chooseHalfDepthwise(bool isRough, InstructionSet set);
 
 }  // namespace halyard::engine::cpu

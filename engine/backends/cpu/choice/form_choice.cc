@@ -24,6 +24,8 @@ std::string_view toString(Form form) {
             return "float GEMM of bf16 weights";
         case Form::FLOAT_GEMM:
             return "float GEMM";
+        case Form::HALF_GEMM:
+            return "half GEMM";
         case Form::STREAMED_WEIGHTS:
             return "streamed weights";
         case Form::GROUPED_VECTORS:
@@ -34,6 +36,10 @@ std::string_view toString(Form form) {
             return "stride phases";
         case Form::GEMM_AND_COL2IM:
             return "GEMM and col2im";
+        case Form::HALF_DEPTHWISE:
+            return "half depthwise";
+        case Form::FLOAT_DEPTHWISE:
+            return "float depthwise";
         case Form::INT8_DEPTHWISE_DOT:
             return "int8 depthwise by dot products";
         case Form::INT8_DEPTHWISE_PAIRED:

@@ -30,8 +30,14 @@ enum class Form : uint8_t {
     BF16_SPLIT_GEMM,   // on AMX, of two or three bf16 parts
     BF16_WEIGHT_GEMM,  // by vectors, of few rows with weights that are bf16
     FLOAT_GEMM,
+    HALF_GEMM,         // of float16, by arithmetic of binary16
     STREAMED_WEIGHTS,  // how the last two read weights: M = 1, from beyond L2
-    // Depthwise convolutions of int8; those of floats have one form.
+    // Depthwise convolutions of float16, by arithmetic of binary16 or of floats; those of floats
+    // have
+    // one form.
+    HALF_DEPTHWISE,
+    FLOAT_DEPTHWISE,
+    // And of int8.
     INT8_DEPTHWISE_DOT,
     INT8_DEPTHWISE_PAIRED,   // two products added in 16 bits, on NEON
     INT8_DEPTHWISE_WIDENED,  // products of 16 bits

@@ -103,6 +103,13 @@ Status hasTiles(InstructionSet set) {
                    : unsupported(std::string(toString(set)) + " has no tiles");
 }
 
+Status isLegalAsHalf(const GemmLayer& layer, InstructionSet set) {
+    if (!hasHalfArithmetic(set)) {
+        return unsupported(std::string(toString(set)) + " has no arithmetic of binary16");
+    }
+    return layer.isRough ? Status() : unsupported("results have to be as exact as sums of floats");
+}
+
 Status knowsRows(const GemmLayer& layer) {
     return layer.rows == kUnknownExtent ? unsupported("how many rows there are, only a run tells")
                                         : Status();
@@ -149,6 +156,13 @@ class Chooser {
     Result<GemmChoice> choose() {
         if (mLayer.elements == GemmLayer::Elements::INT8) {
             return chooseInt8();
+        }
+        if (mLayer.elements == GemmLayer::Elements::HALF &&
+            mChoice.lost.takes(Form::HALF_GEMM, isLegalAsHalf(mLayer, mTarget.set))) {
+            mChoice.form = Form::HALF_GEMM;
+            mChoice.cycles = mLayer.rows == kUnknownExtent ? 0.0 : floatCycles() / 2;
+            mChoice.lost.add(Form::FLOAT_GEMM, "multiplies half as many elements at a time");
+            return std::move(mChoice);
         }
         // Winograd's transforms and bf16 parts were not measured against each other: the former
         // come first. Both are measured against the float GEMM, which takes any layer.

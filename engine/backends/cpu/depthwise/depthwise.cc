@@ -5,8 +5,11 @@
 #include <string>
 #include <variant>
 
+#include "engine/backends/cpu/depthwise/depthwise_halves.h"
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
+#include "engine/backends/cpu/depthwise/half_depthwise.h"
 #include "engine/backends/cpu/gemm/weights.h"
+#include "engine/backends/cpu/kernels/chosen_kernel.h"
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/elements.h"
@@ -86,9 +89,18 @@ Result<std::unique_ptr<const StepKernel>> compile(const DepthwiseConv2d& /*node*
     definition.epilogue = Epilogue::of(arguments, target.set);
     arguments.packed.push_back(whole.inputs[1]);
     arguments.packed.push_back(whole.inputs[2]);
-    return isOfBytes(typeOf(arguments, whole.inputs[0]).type)
-                   ? compileQuantizedDepthwise(definition, arguments, target)
-                   : compileFloatDepthwise(definition, arguments, target);
+    const DataType type = typeOf(arguments, whole.inputs[0]).type;
+    if (type == DataType::FLOAT16) {
+        const DepthwiseChoice choice = chooseHalfDepthwise(
+                arguments.options.fastMath || arguments.graph.relaxedFloat(), target.set);
+        const HalfDepthwise* const halves = halfDepthwise(target.set);
+        return withLostForms(choice.form == Form::HALF_DEPTHWISE && halves != nullptr
+                                     ? compileHalfDepthwise(definition, arguments, *halves)
+                                     : compileFloatDepthwise(definition, arguments, target),
+                             choice.lost.toString());
+    }
+    return isOfBytes(type) ? compileQuantizedDepthwise(definition, arguments, target)
+                           : compileFloatDepthwise(definition, arguments, target);
 }
 
 }  // namespace halyard::engine::cpu

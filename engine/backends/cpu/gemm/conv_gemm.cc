@@ -11,6 +11,8 @@
 #include "engine/backends/cpu/gemm/conv_gemm_definition.h"
 #include "engine/backends/cpu/gemm/float_conv_gemm.h"
 #include "engine/backends/cpu/gemm/gemm_layer.h"
+#include "engine/backends/cpu/gemm/half_conv_gemm.h"
+#include "engine/backends/cpu/gemm/half_gemm.h"
 #include "engine/backends/cpu/gemm/quantized_conv_gemm.h"
 #include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
@@ -51,6 +53,11 @@ Result<std::unique_ptr<const StepKernel>> compileForm(const GemmChoice& choice,
                         {.left = choice.leftParts, .right = choice.rightParts}, toString(set));
             }
             return internalError("this build has no tiles");
+        case Form::HALF_GEMM:
+            if (const HalfGemm* const halves = halfGemm(set); halves != nullptr) {
+                return compileHalfConvGemm(std::move(definition), arguments, *halves);
+            }
+            return internalError("this build has no arithmetic of binary16");
         case Form::BF16_WEIGHT_GEMM:
         case Form::FLOAT_GEMM:
             return compileFloatConvGemm(std::move(definition), arguments, set,

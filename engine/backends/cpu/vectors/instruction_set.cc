@@ -77,7 +77,9 @@ std::vector<InstructionSet> detect() {
         InstructionSet::AVX512_VNNI);
 #elif defined(__aarch64__)
     sets.push_back(InstructionSet::NEON);
-    if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) {
+    // FEAT_FP16 is as old as dot products are: cores that have these have it.
+    constexpr unsigned long kProducts = HWCAP_ASIMDDP | HWCAP_ASIMDHP;
+    if ((getauxval(AT_HWCAP) & kProducts) == kProducts) {
         sets.push_back(InstructionSet::NEON_DOT);
         if ((getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) {
             sets.push_back(InstructionSet::NEON_I8MM);

@@ -24,13 +24,18 @@ enum class InstructionSet : uint8_t {
     AVX512_VNNI,  // integer dot products
     AVX512_AMX,   // products of tiles of bytes and of bfloat16, which the system has to permit
     NEON,
-    NEON_DOT,   // integer dot products
+    NEON_DOT,   // integer dot products, and arithmetic of binary16
     NEON_I8MM,  // integer matrix products as well
 };
 
 // Whether a processor of the x86 family has integer dot products for 8-bit types.
 constexpr bool hasByteProducts(InstructionSet set) {
     return set == InstructionSet::AVX512_VNNI || set == InstructionSet::AVX512_AMX;
+}
+
+// Whether a processor adds and multiplies binary16 without widening it.
+constexpr bool hasHalfArithmetic(InstructionSet set) {
+    return set == InstructionSet::NEON_DOT || set == InstructionSet::NEON_I8MM;
 }
 
 // "avx2": what --cpu-features takes and profiles say.

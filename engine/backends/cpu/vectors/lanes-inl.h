@@ -107,8 +107,10 @@ HWY_INLINE void storeInts(IntVector values, T* to, Count count) {
 
 // ---- Floats -------------------------------------------------------------------------------------
 
-// Highway 1.0.3 emulates conversions of halves without infinities and rounding.
-#define HALYARD_HAS_FLOAT16 (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2)
+// Elsewhere Highway 1.0.3 emulates conversions of halves without infinities and rounding.
+#define HALYARD_HAS_FLOAT16                              \
+    (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || \
+     (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64))
 
 template <typename Count>
 HWY_INLINE FloatVector loadFloats(const float* from, Count count) {

@@ -15,19 +15,13 @@
 
 #ifndef HALYARD_ENGINE_BACKENDS_CPU_TARGETS_H_
 #define HALYARD_ENGINE_BACKENDS_CPU_TARGETS_H_
+#include "engine/backends/cpu/vectors/unroll.h"
+
 // Little is gained from these over their neighbours. AVX3_DL of Highway 1.0.3 has a wrong
 // TruncateTo() and lets the compiler use AVX-VNNI, which processors with AVX-512 may lack: what has
 // dot products is compiled for AVX3 and names the instruction itself.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #define HWY_WANT_SSE4 1
-
-// Before a loop over an array of vectors, whose length is a constant: unless such loops are gone
-// early, compilers keep the array in memory and not in registers.
-#ifdef __clang__
-#define HALYARD_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define HALYARD_UNROLL _Pragma("GCC unroll 32")
-#endif
 #endif
 
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
