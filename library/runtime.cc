@@ -58,7 +58,8 @@ Result<std::shared_ptr<ThreadPool>> threadsOf(const halyard_runtime_options& opt
                                    "; there may be " + std::to_string(kMostThreads));
         }
         return std::make_shared<ThreadPool>(
-                options.threads == HALYARD_ALL_CORES ? 0 : std::max(options.threads, 1U));
+                options.threads == HALYARD_ALL_CORES ? 0 : std::max(options.threads, 1U),
+                std::nullopt, CoreCapacities::read());
     }
     if (options.threads != 0) {
         return invalidArgument("threads is " + std::to_string(options.threads) +

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +19,7 @@
 #include "engine/base/futex.h"
 #include "engine/base/log.h"
 #include "engine/base/loop_units.h"
+#include "engine/base/unit_pacing.h"
 #include "engine/base/worker_set.h"
 
 namespace halyard {
@@ -30,9 +33,6 @@ constexpr size_t kApart = 128;
 // 5 us each way on a processor of its own, 30 and more where that is a virtual one.
 constexpr std::chrono::microseconds kSpin(200);
 constexpr int kPausesPerLook = 16;  // at the clock
-
-// A thread takes one of so many parts of what its range still has.
-constexpr uint32_t kShareTaken = 8;
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -90,6 +90,7 @@ struct ThreadPool::State {
         alignas(kApart) std::atomic<uint32_t> asleep = 0;
         std::atomic<int64_t> lackedNs = 0;  // without a core while awake, not charged yet
         std::atomic<pid_t> id = 0;          // as the kernel counts threads; 0 until it has started
+        std::atomic<uint32_t> pace = CoreCapacities::kFull;
         State* state = nullptr;
         size_t index = 0;
         pthread_t thread = {};
@@ -137,8 +138,10 @@ struct ThreadPool::State {
     bool woken = false;  // since the lease began
     bool inPhase = false;
     Status failure;
-    cpu_set_t cores = {};                  // which it may use, as of the lease's first phase
-    int avoided = -1;                      // the core that the workers were told to keep off
+    cpu_set_t cores = {};  // which it may use, as of the lease's first phase
+    int avoided = -1;      // the core that the workers were told to keep off
+    CoreCapacities capacities;
+    bool areCoresAlike = true;
     std::optional<LateWorkers> late;       // where they are left out
     CoreTime awake;                        // since it last slept in this lease
     std::chrono::nanoseconds lacked = {};  // in this lease before
@@ -151,13 +154,16 @@ struct ThreadPool::State {
     uint64_t awaitSignal(Worker& worker, uint64_t seen);
     std::optional<Phase> phaseOf(uint64_t number) const;
     Units unitsOf(size_t worker, uint64_t packed, const Phase& now) const;
-    Units takeSome(size_t self, const Phase& now);
-    Units stealHalf(size_t thief, const Phase& now);
-    void work(size_t self, const Phase& now);
+    std::optional<WorkerPace> paceOf(size_t worker, const Phase& now) const;
+    uint64_t unitsLeft(const Phase& now) const;
+    Units takeSome(size_t self, const Phase& now, const std::optional<WorkerPace>& pace);
+    Units stealHalf(size_t thief, const Phase& now, const std::optional<WorkerPace>& pace);
+    void work(size_t self, const Phase& now, bool takesAll = false);
     void finish(size_t self, const Phase& now, uint32_t count);
     bool isDone(const Phase& now) const;
     void help(size_t self, uint64_t number);
     void keepWorkersApart();
+    void placeByCapacity(const cpu_set_t& others, int core);
     void findLate();
     Phase open(ThreadLease::Loop loop, int64_t count, int64_t unit, int64_t units);
     Status runOnExecutor(ThreadLease::Loop loop, int64_t count, int64_t unit);
@@ -260,9 +266,37 @@ void ThreadPool::State::help(size_t self, uint64_t number) {
     }
 }
 
+// Nothing where all cores are alike.
+std::optional<WorkerPace> ThreadPool::State::paceOf(size_t worker, const Phase& now) const {
+    if (areCoresAlike || !spins.load(std::memory_order_relaxed)) {
+        return std::nullopt;
+    }
+    const uint32_t own = workers[worker].pace.load(std::memory_order_relaxed);
+    WorkerPace pace = {.own = own, .fastest = own};
+    for (size_t i = 0; i < threads; ++i) {
+        const uint32_t each = workers[i].pace.load(std::memory_order_relaxed);
+        if (each > own && !now.shares.leftOut.has(i)) {
+            pace.fastest = std::max(pace.fastest, each);
+            pace.faster += each;
+        }
+    }
+    return pace;
+}
+
+// Units of the phase that no worker has begun, as far as ranges tell.
+uint64_t ThreadPool::State::unitsLeft(const Phase& now) const {
+    uint64_t left = 0;
+    for (size_t i = 0; i < threads; ++i) {
+        const Units units = unitsOf(i, workers[i].units.load(std::memory_order_relaxed), now);
+        left += units.empty() ? 0 : units.end - units.begin;
+    }
+    return left;
+}
+
 // The first units of the worker's own range: fewer and fewer, so that there are few calls and yet
 // little that cannot be stolen from a thread which stops running.
-Units ThreadPool::State::takeSome(size_t self, const Phase& now) {
+Units ThreadPool::State::takeSome(size_t self, const Phase& now,
+                                  const std::optional<WorkerPace>& pace) {
     std::atomic<uint64_t>& own = workers[self].units;
     uint64_t packed = own.load(std::memory_order_relaxed);
     while (true) {
@@ -270,7 +304,10 @@ Units ThreadPool::State::takeSome(size_t self, const Phase& now) {
         if (units.empty()) {
             return {};
         }
-        const uint32_t middle = units.begin + (units.end - units.begin - 1) / kShareTaken + 1;
+        if (pace.has_value() && !pace->isWorthBeginning(unitsLeft(now))) {
+            return {};
+        }
+        const uint32_t middle = units.begin + unitsAtOnce(units.end - units.begin);
         const Units rest = {.phase = now.number, .begin = middle, .end = units.end};
         if (own.compare_exchange_weak(packed, rest.pack(), std::memory_order_acq_rel,
                                       std::memory_order_relaxed)) {
@@ -282,7 +319,14 @@ Units ThreadPool::State::takeSome(size_t self, const Phase& now) {
 // Takes the second half of what another worker has; all but the first unit of it, which is
 // returned, becomes the thief's own. Others see nothing of it for a moment in between: a thread
 // that looks around just then finds less to do, never something wrong.
-Units ThreadPool::State::stealHalf(size_t thief, const Phase& now) {
+// A thief that is not the fastest takes that unit alone: all that is left then lies where others
+// see it.
+Units ThreadPool::State::stealHalf(size_t thief, const Phase& now,
+                                   const std::optional<WorkerPace>& pace) {
+    const bool takesOne = pace.has_value() && !pace->isFastest();
+    if (takesOne && !pace->isWorthBeginning(unitsLeft(now))) {
+        return {};
+    }
     for (size_t step = 1; step < threads; ++step) {
         const size_t sum = thief + step;
         const size_t victim = sum < threads ? sum : sum - threads;
@@ -293,7 +337,7 @@ Units ThreadPool::State::stealHalf(size_t thief, const Phase& now) {
                 break;
             }
             const uint32_t end = units.end;
-            units.end -= (units.end - units.begin + 1) / 2;
+            units.end -= takesOne ? 1 : (units.end - units.begin + 1) / 2;
             if (!workers[victim].units.compare_exchange_weak(packed, units.pack(),
                                                              std::memory_order_acq_rel,
                                                              std::memory_order_relaxed)) {
@@ -313,16 +357,18 @@ Units ThreadPool::State::stealHalf(size_t thief, const Phase& now) {
 
 // Does units of the phase as long as there are any. They count as done, and the phase stays open
 // until then, as soon as the worker's own range is empty: to look around takes a while where there
-// are many threads.
-void ThreadPool::State::work(size_t self, const Phase& now) {
+// are many threads. Unless it `takesAll`, a worker on a slow core leaves units to others that would
+// have them done before it.
+void ThreadPool::State::work(size_t self, const Phase& now, bool takesAll) {
+    const std::optional<WorkerPace> pace = takesAll ? std::nullopt : paceOf(self, now);
     uint32_t done = 0;
     while (true) {
-        Units units = takeSome(self, now);
+        Units units = takeSome(self, now, pace);
         if (units.empty()) {
             if (done > 0) {
                 finish(self, now, std::exchange(done, 0));
             }
-            units = stealHalf(self, now);
+            units = stealHalf(self, now, pace);
             if (units.empty()) {
                 return;
             }
@@ -379,9 +425,42 @@ void ThreadPool::State::keepWorkersApart() {
         return;
     }
     avoided = core;
+    if (!areCoresAlike) {
+        return placeByCapacity(others, core);
+    }
     for (size_t i = 1; i < threads; ++i) {
         if (const pid_t id = workers[i].id.load(std::memory_order_relaxed); id != 0) {
             sched_setaffinity(id, sizeof others, &others);
+        } else {
+            avoided = -1;
+        }
+    }
+}
+
+// Worker i gets the cores that are as fast as the i-th fastest of the others, and its pace. Which
+// of them it runs on, the scheduler decides.
+void ThreadPool::State::placeByCapacity(const cpu_set_t& others, int core) {
+    std::array<uint32_t, CPU_SETSIZE> sorted = {};
+    size_t count = 0;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+        if (CPU_ISSET(i, &others)) {
+            sorted[count++] = capacities.of(i);
+        }
+    }
+    std::sort(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(count), std::greater<>());
+    workers[0].pace.store(capacities.of(core), std::memory_order_relaxed);
+    for (size_t i = 1; i < threads; ++i) {
+        const uint32_t least = sorted[std::min(i, count) - 1];
+        workers[i].pace.store(least, std::memory_order_relaxed);
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        for (int each = 0; each < CPU_SETSIZE; ++each) {
+            if (CPU_ISSET(each, &others) && capacities.of(each) >= least) {
+                CPU_SET(each, &own);
+            }
+        }
+        if (const pid_t id = workers[i].id.load(std::memory_order_relaxed); id != 0) {
+            sched_setaffinity(id, sizeof own, &own);
         } else {
             avoided = -1;
         }
@@ -488,6 +567,11 @@ void ThreadPool::State::awaitAll(const Phase& now) {
                          // A thief's new range may have come into sight.
                          [&] { work(0, now); });
     }
+    if (!done && !areCoresAlike) {
+        // What slow workers left to fast ones, if these have not come.
+        work(0, now, true);
+        done = isDone(now);
+    }
     const bool sleeps = !done;
     if (sleeps && late.has_value()) {
         lacked += awake.lacked();
@@ -506,7 +590,7 @@ void ThreadPool::State::awaitAll(const Phase& now) {
     inPhase = false;
 }
 
-ThreadPool::ThreadPool(size_t threads, std::optional<LateWorkers> late)
+ThreadPool::ThreadPool(size_t threads, std::optional<LateWorkers> late, CoreCapacities capacities)
     : mState(std::make_unique<State>()) {
     if (threads == 0) {
         threads = countOf(usableCores());
@@ -514,6 +598,8 @@ ThreadPool::ThreadPool(size_t threads, std::optional<LateWorkers> late)
     State& state = *mState;
     state.workers = std::make_unique<State::Worker[]>(threads);
     state.late = late;
+    state.areCoresAlike = capacities.areAlike();
+    state.capacities = std::move(capacities);
     // Workers look at each other's ranges once a phase is open, so all of them are counted before.
     for (size_t i = 1; i < threads; ++i) {
         State::Worker& worker = state.workers[i];

@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/base/core_capacities.h"
 #include "engine/base/late_workers.h"
 #include "engine/base/loop_executor.h"
 #include "engine/base/status.h"
@@ -26,8 +27,10 @@ class ThreadPool {
     // `threads` counts the one that leases the pool: 1 runs everything inline. 0 means one per core
     // that the calling thread may use. Where the system has no more threads, the pool has fewer.
     // Workers that are late are left out of phases where `late` is given, else all may come to
-    // each.
-    explicit ThreadPool(size_t threads, std::optional<LateWorkers> late = std::nullopt);
+    // each. Where `capacities` differ, workers run on the fastest cores that there are and get work
+    // by the capacity of theirs.
+    explicit ThreadPool(size_t threads, std::optional<LateWorkers> late = std::nullopt,
+                        CoreCapacities capacities = {});
     // Without threads of its own: every phase is the executor's, which is one thread at least.
     explicit ThreadPool(std::unique_ptr<LoopExecutor> executor);
     ~ThreadPool();
@@ -49,7 +52,9 @@ class ThreadPool {
 // The workers wake in the lease's first phase that is large enough to share, look out for the next
 // one for some hundred microseconds and then sleep on a futex, at once when the lease ends. They do
 // not look out where the thread that took the lease may use fewer cores than the pool has threads;
-// else they run on the cores that it may use, but for the one it is on.
+// else they run on the cores that it may use, but for the one it is on. On big.LITTLE each runs on
+// cores as fast as there are for it, and slow ones leave the end of a loop to the others
+// (unit_pacing.h).
 //
 // While there are as many leases as the pool has threads, each has its own thread alone: workers
 // would take time from the others and have phases wait for them.

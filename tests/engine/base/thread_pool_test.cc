@@ -54,6 +54,34 @@ class Meeting {
     std::atomic<int> mMissing;
 };
 
+// Also where the fast cores are those that workers of other processes keep busy.
+TEST(ThreadPool, CoversEveryTileOnceOnCoresThatDiffer) {
+    for (const std::vector<uint32_t>& capacities :
+         {std::vector<uint32_t>{1024, 200}, std::vector<uint32_t>{200, 1024},
+          std::vector<uint32_t>{300, 1024, 300, 1024}}) {
+        for (const size_t threads : {2, 4}) {
+            ThreadPool pool(threads, std::nullopt, CoreCapacities(capacities));
+            for (int lease = 0; lease < 3; ++lease) {
+                ThreadLease threadsOf = ThreadLease::take(&pool);
+                for (int64_t tiles = 2; tiles < 300; tiles += 7) {
+                    std::atomic<int64_t> done = 0;
+                    std::atomic<int64_t> sum = 0;
+                    const Status status = threadsOf.parallelFor(
+                            tiles, 1, [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                                done += end - begin;
+                                for (int64_t i = begin; i < end; ++i) {
+                                    sum += i;
+                                }
+                            });
+                    ASSERT_TRUE(status.ok());
+                    ASSERT_EQ(done, tiles);
+                    ASSERT_EQ(sum, tiles * (tiles - 1) / 2);
+                }
+            }
+        }
+    }
+}
+
 TEST(ThreadPool, CoversEveryTileOnceInRangesOfAtLeastTheGrain) {
     for (const size_t threads : {1, 2, 5}) {
         ThreadPool pool(threads);
