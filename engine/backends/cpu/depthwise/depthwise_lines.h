@@ -66,7 +66,7 @@ class DepthwiseLines {
     // read, starts in the input.
     DepthwiseWindow windowOf(int64_t item, ptrdiff_t& first) const;
 
-    // Copies the lines of x that the window reads to `padded input tile`, which has room for as
+    // Copies the lines of x that the window reads to `paddedTile`, which has room for as
     // many widened ones as the filter has rows, and has the window read them there. convert(T)
     // gives an element of the padded input tile.
     template <typename T, typename To, typename Convert>
