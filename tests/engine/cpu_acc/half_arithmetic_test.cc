@@ -33,7 +33,7 @@ using ref_test::RandomValues;
 using ref_test::Values;
 
 Values integers(RandomValues& random, const TensorType& type, int32_t most) {
-    std::vector<float> elements(static_cast<size_t>(countOf(type.shape)));
+    std::vector<float> elements(static_cast<size_t>(*type.shape.elementCount()));
     for (float& element : elements) {
         element = static_cast<float>(random.integer(-most, most));
     }
@@ -86,7 +86,7 @@ TEST_P(HalfArithmetic, IsWithinItsRoundings) {
         const std::vector<double> b = ref_test::stored(expected.output);
         const Shape& weights = layer.weights.type.shape;
         const double terms =
-                1.0 + static_cast<double>(countOf(weights)) /
+                1.0 + static_cast<double>(*weights.elementCount()) /
                               (GetParam() == Kind::DEPTHWISE ? weights[3]
                                                              : static_cast<double>(weights[0]));
         for (const InstructionSet set : cpu::availableInstructionSets()) {
