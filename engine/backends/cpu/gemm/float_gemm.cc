@@ -162,12 +162,11 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
 #endif
 
 #if HWY_TARGET == HWY_NEON
-using Prefetch = NarrowWeightPrefetch;
+using Tile = neon::Tile;
 #else
-using Prefetch = WeightPrefetch;
-#endif
-
 struct Tile {
+    using Prefetch = WeightPrefetch;
+
     const FloatBlock& block;
     const float* a;
     const float* panels;
@@ -176,22 +175,35 @@ struct Tile {
     size_t last;
     Prefetch prefetch;
 };
+#endif
 
+#if HWY_TARGET != HWY_NEON
 // Of kV vectors, the last of which is narrow or not.
-template <int kR, int kV, bool kNarrow, typename Weight, int kL = 1>
-void tile(const Tile& t) {
-#if HWY_TARGET == HWY_NEON
-    neon::computeTile<kL, kR, kV, Weight>(t.block, t.a, t.panels, t.panelLength, t.c, t.last,
-                                          t.prefetch);
-#else
+template <int kR, int kV, bool kNarrow, typename Weight, int kL>
+HWY_NOINLINE void tile(const Tile& t) {
     computeTile<kL, kR, kV - (kNarrow ? 1 : 0), kNarrow, Weight>(
             t.block, t.a, t.panels, t.panelLength, t.c, t.last, t.prefetch);
+}
+#endif
+
+// `count` tiles, each below the one before, of kL lines of kR rows.
+template <int kR, int kV, bool kNarrow, typename Weight, int kL = 1>
+void tiles(Tile& t, int64_t count) {
+#if HWY_TARGET == HWY_NEON
+    neon::computeTiles<kL, kR, kV, Weight>(t, count);
+#else
+    for (; count > 0; --count) {
+        tile<kR, kV, kNarrow, Weight, kL>(t);
+        t.a += kL == 1 ? kR * t.block.aRow : kL * t.block.aLine;
+        t.c += kL == 1 ? kR * t.block.cRow : kL * t.block.cLine;
+        t.prefetch.next();
+    }
 #endif
 }
 
 template <int kV, bool kNarrow, typename Weight, int... kR>
 constexpr auto tilesOf(std::integer_sequence<int, kR...> /*rows*/) {
-    return std::array{&tile<kR + 1, kV, kNarrow, Weight>...};
+    return std::array{&tiles<kR + 1, kV, kNarrow, Weight>...};
 }
 
 // Of many rows weights are floats: to make them of two bytes takes time then.
@@ -218,11 +230,12 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     const int64_t tilesOfLine = (block.rows + most - 1) / most;
     const int64_t fewest = block.rows / std::max<int64_t>(tilesOfLine, 1);
     const int64_t extra = block.rows - fewest * tilesOfLine;
-    const int64_t tiles = takesLinesInPairs ? (block.lines + 1) / 2 : block.lines * tilesOfLine;
+    const int64_t all = takesLinesInPairs ? (block.lines + 1) / 2 : block.lines * tilesOfLine;
     // Of panels from afar it asks for what is read just then, which is nothing.
     const float* const behind = block.streamsWeights ? panels : panels + kV * panelLength;
-    const Prefetch prefetch(reinterpret_cast<const std::byte*>(behind), panelLength * sizeof(float),
-                            kV, lanes * int64_t{sizeof(Weight)}, tiles, block.later);
+    const Tile::Prefetch prefetch(reinterpret_cast<const std::byte*>(behind),
+                                  panelLength * sizeof(float), kV, lanes * int64_t{sizeof(Weight)},
+                                  all, block.later);
     Tile t = {.block = block,
               .a = block.a,
               .panels = panels,
@@ -233,27 +246,19 @@ void computePanels(const FloatBlock& block, int64_t column, const float* panels,
     int64_t line = 0;
     // Short lines two at a time: the columns of a step are loaded for twice as many rows.
     if constexpr (kPairs) {
-        for (; takesLinesInPairs && line + 2 <= block.lines; line += 2) {
-            tile<kHalf, kV, kNarrow, Weight, 2>(t);
-            t.a += 2 * block.aLine;
-            t.c += 2 * block.cLine;
-            t.prefetch.next();
+        if (takesLinesInPairs) {
+            tiles<kHalf, kV, kNarrow, Weight, 2>(t, block.lines / 2);
+            line = block.lines / 2 * 2;
         }
     }
     for (; line < block.lines; ++line) {
         const float* const a = t.a;
         float* const c = t.c;
-        // Tile i has the rows from i * rows / tilesOfLine on.
-        int64_t late = 0;
-        for (int64_t i = 0; i < tilesOfLine; ++i) {
-            late += extra;
-            const int64_t more = late >= tilesOfLine ? 1 : 0;
-            late -= more * tilesOfLine;
-            const int64_t rows = fewest + more;
-            kTiles<kV, kNarrow, Weight>[static_cast<size_t>(rows - 1)](t);
-            t.a += rows * block.aRow;
-            t.c += rows * block.cRow;
-            t.prefetch.next();
+        if (extra > 0) {
+            kTiles<kV, kNarrow, Weight>[static_cast<size_t>(fewest)](t, extra);
+        }
+        if (fewest > 0) {
+            kTiles<kV, kNarrow, Weight>[static_cast<size_t>(fewest - 1)](t, tilesOfLine - extra);
         }
         t.a = a + block.aLine;
         t.c = c + block.cLine;

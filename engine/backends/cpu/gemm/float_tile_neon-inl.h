@@ -236,18 +236,28 @@ HWY_INLINE void storeRows(const FloatVector (&sums)[kL * kR][kV], float* c, ptrd
     }
 }
 
-// The tile of kR rows in each of kL lines, and kV vectors.
+struct Tile {
+    using Prefetch = NarrowWeightPrefetch;
+
+    const FloatBlock& block;
+    const float* a;
+    const float* panels;
+    size_t panelLength;
+    float* c;
+    size_t last;  // lanes of the last vector that count
+    Prefetch prefetch;
+};
+
+// A tile of kR rows in each of kL lines, and kV vectors.
 template <int kL, int kR, int kV, typename Weight>
-HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float* panels,
-                            size_t panelLength, float* c, size_t last,
-                            NarrowWeightPrefetch prefetch) {
+HWY_INLINE void computeTile(const FloatBlock& block, const Tile& t) {
     constexpr int kRows = kL * kR;
     constexpr ptrdiff_t kBytes = sizeof(float);
     FloatVector sums[kRows][kV];
     Panels<kV, Weight> weights;
     HALYARD_UNROLL
     for (int v = 0; v < kV; ++v) {
-        const float* const panel = panels + v * panelLength;
+        const float* const panel = t.panels + v * t.panelLength;
         const FloatVector bias = hn::Load(kFloats, panel);
         weights.at[v] = reinterpret_cast<const Weight*>(panel + kLanes);
         HALYARD_UNROLL
@@ -257,8 +267,9 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
     }
     const int64_t rest = block.runLength & 3;
     const int64_t whole = block.runLength - rest;
+    NarrowWeightPrefetch prefetch = t.prefetch;
     for (const ptrdiff_t run : block.runs) {
-        const Rows<kRows> rows(std::integral_constant<int, kR>(), a + run + whole,
+        const Rows<kRows> rows(std::integral_constant<int, kR>(), t.a + run + whole,
                                block.aLine * kBytes, block.aRow * kBytes);
         multiplyRun(rows, whole, rest, weights, prefetch, sums);
     }
@@ -275,11 +286,28 @@ HWY_INLINE void computeTile(const FloatBlock& block, const float* a, const float
         }
     }
     // Known to be whole, rows are stored without a question each.
-    if (last == kLanes) {
-        storeRows<kL, kR>(sums, c, block.cLine * kBytes, block.cRow * kBytes, kLanes);
+    if (t.last == kLanes) {
+        storeRows<kL, kR>(sums, t.c, block.cLine * kBytes, block.cRow * kBytes, kLanes);
     } else {
-        storeRows<kL, kR>(sums, c, block.cLine * kBytes, block.cRow * kBytes, last);
+        storeRows<kL, kR>(sums, t.c, block.cLine * kBytes, block.cRow * kBytes, t.last);
     }
+}
+
+// `count` tiles, each below the one before; `next` goes on to the one behind them.
+template <int kL, int kR, int kV, typename Weight>
+HWY_INLINE void computeTiles(Tile& next, int64_t count) {
+    // Copies, which no store of a result changes as far as compilers know.
+    const FloatBlock block = next.block;
+    Tile t = next;
+    for (; count > 0; --count) {
+        computeTile<kL, kR, kV, Weight>(block, t);
+        t.a += kL == 1 ? kR * block.aRow : kL * block.aLine;
+        t.c += kL == 1 ? kR * block.cRow : kL * block.cLine;
+        t.prefetch.next();
+    }
+    next.a = t.a;
+    next.c = t.c;
+    next.prefetch = t.prefetch;
 }
 
 }  // namespace neon
