@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/elementwise/activations.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 // Read for each instruction set.
+#include "engine/backends/cpu/vectors/bounds-inl.h"
 #include "engine/backends/cpu/vectors/exponential-inl.h"
 #include "engine/backends/cpu/vectors/lanes-inl.h"
 
@@ -78,7 +79,7 @@ void activate(const Activate& node, const T* from, T* to, int64_t count) {
             const FloatVector six = hn::Set(kFloats, 6.0F);
             const FloatVector sixth = hn::Set(kFloats, 1.0F / 6.0F);
             forEachElement(from, to, count, [&](FloatVector x) HWY_ATTR {
-                const FloatVector gate = clampLanes(hn::Add(x, three), hn::Zero(kFloats), six);
+                const FloatVector gate = keepWithin(hn::Add(x, three), hn::Zero(kFloats), six);
                 return hn::Mul(x, hn::Mul(gate, sixth));
             });
             break;
@@ -95,7 +96,7 @@ void activate(const Activate& node, const T* from, T* to, int64_t count) {
             const FloatVector six = hn::Set(kFloats, 6.0F);
             const FloatVector sixth = hn::Set(kFloats, 1.0F / 6.0F);
             forEachElement(from, to, count, [&](FloatVector x) HWY_ATTR {
-                return hn::Mul(clampLanes(hn::Add(x, three), hn::Zero(kFloats), six), sixth);
+                return hn::Mul(keepWithin(hn::Add(x, three), hn::Zero(kFloats), six), sixth);
             });
             break;
         }

@@ -33,7 +33,9 @@ HWY_INLINE ReducedExponential reduceExponential(FloatVector x) {
     rest = hn::NegMulAdd(n, set(0x1.7f7d1cp-20F), rest);
     // The series to x^7 / 7!.
     FloatVector sum = set(1.0F / 5040.0F);
-    for (const float term : {1.0F / 720.0F, 1.0F / 120.0F, 1.0F / 24.0F, 1.0F / 6.0F, 0.5F}) {
+    constexpr float kTerms[] = {1.0F / 720.0F, 1.0F / 120.0F, 1.0F / 24.0F, 1.0F / 6.0F, 0.5F};
+    HALYARD_UNROLL
+    for (const float term : kTerms) {
         sum = hn::MulAdd(sum, rest, set(term));
     }
     return {.doublings = n, .minusOne = hn::MulAdd(hn::Mul(rest, rest), sum, rest)};
@@ -90,8 +92,10 @@ HWY_INLINE FloatVector normalShare(FloatVector x) {
     const FloatVector one = set(1.0F);
     const FloatVector t = hn::Div(one, hn::MulAdd(size, set(0.3275911F), one));
     FloatVector sum = set(0.5F * 1.061405429F);
-    for (const float term :
-         {-0.5F * 1.453152027F, 0.5F * 1.421413741F, -0.5F * 0.284496736F, 0.5F * 0.254829592F}) {
+    constexpr float kTerms[] = {-0.5F * 1.453152027F, 0.5F * 1.421413741F, -0.5F * 0.284496736F,
+                                0.5F * 0.254829592F};
+    HALYARD_UNROLL
+    for (const float term : kTerms) {
         sum = hn::MulAdd(sum, t, set(term));
     }
     const FloatVector tail = hn::Mul(hn::Mul(sum, t), exponential(hn::Neg(hn::Mul(size, size))));
