@@ -13,6 +13,7 @@
 #include "engine/backends/cpu/gemm/batch_matmul.h"
 
 #include "engine/backends/cpu/gemm/float_gemm.h"
+#include "engine/backends/cpu/gemm/panel_columns.h"
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/kernels/memory_parts.h"
 #include "engine/backends/cpu/kernels/plain_kernel.h"
@@ -80,29 +81,58 @@ class ShapedBatchMatmul final : public ShapedKernel {
         const int64_t columns = mExtents.columns;
         const int64_t lanes = mForm.lanes;
         const int64_t each = mForm.panels(columns);
-        return call.inParallel(
-                countOf(mExtents.batchB) * each, (depth + 1) * lanes,
-                [&](int64_t begin, int64_t end, size_t /*worker*/) {
-                    for (int64_t i = begin; i < end; ++i) {
-                        const int64_t column = i % each * lanes;
-                        const int64_t count = std::min(lanes, columns - column);
-                        const T* from = b + i / each * depth * columns +
-                                        (mNode.transposeB ? column * depth : column);
-                        float* to = panels + i * mForm.panelLength(depth);
-                        std::fill(to, to + mForm.panelLength(depth), 0.0F);
-                        to += lanes;  // no bias
-                        for (int64_t k = 0; k < depth; ++k, to += lanes) {
-                            if (!mNode.transposeB) {
-                                std::transform(from + k * columns, from + k * columns + count, to,
-                                               [](T value) { return toReal(value); });
-                                continue;
-                            }
-                            for (int64_t lane = 0; lane < count; ++lane) {
-                                to[lane] = toReal(from[lane * depth + k]);
-                            }
-                        }
-                    }
-                });
+        return call.inParallel(countOf(mExtents.batchB) * each, (depth + 1) * lanes,
+                               [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                                   for (int64_t i = begin; i < end; ++i) {
+                                       const int64_t column = i % each * lanes;
+                                       float* const to = panels + i * mForm.panelLength(depth);
+                                       std::fill_n(to, lanes, 0.0F);  // no bias
+                                       packColumns(b + i / each * depth * columns, column,
+                                                   std::min(lanes, columns - column), to + lanes);
+                                   }
+                               });
+    }
+
+    // `count` columns of a right matrix from `column` on, as a panel has them.
+    void packColumns(const T* matrix, int64_t column, int64_t count, float* to) const {
+        const int64_t depth = mExtents.depth;
+        const int64_t columns = mExtents.columns;
+        const int64_t lanes = mForm.lanes;
+        if (mNode.transposeB) {
+            layPanel<T>({.first = matrix + column * depth,
+                         .count = count,
+                         .apart = depth,
+                         .depth = depth},
+                        false, mSet, lanes, to);
+            return;
+        }
+        const T* from = matrix + column;
+        if constexpr (!kHalves) {
+            if (count == 4 && lanes == 4) {
+                copyRows<4>(from, to);
+                return;
+            }
+            if (count == 8 && lanes == 8) {
+                copyRows<8>(from, to);
+                return;
+            }
+            if (count == 16 && lanes == 16) {
+                copyRows<16>(from, to);
+                return;
+            }
+        }
+        for (int64_t k = 0; k < depth; ++k, from += columns, to += lanes) {
+            std::fill(std::transform(from, from + count, to, [](T value) { return toReal(value); }),
+                      to + lanes, 0.0F);
+        }
+    }
+
+    // Of whole vectors.
+    template <int64_t kLanes>
+    void copyRows(const T* from, T* to) const {
+        for (int64_t k = 0; k < mExtents.depth; ++k, from += mExtents.columns, to += kLanes) {
+            std::memcpy(to, from, kLanes * sizeof(T));
+        }
     }
 
     Status widen(KernelCall& call, float* to) const {
