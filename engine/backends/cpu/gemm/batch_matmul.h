@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What products of computed matrices share, whatever their type.
+// Extents of BATCH_MATMUL and its reference kernel, for matrices of floats and of bytes.
 
 #pragma once
 
@@ -52,7 +52,7 @@ inline int64_t matrixOf(const Shape& input, const Shape& batch, int64_t index) {
     return number;
 }
 
-// What is too long for one tile.
+// For a depth that is too long for one tile.
 class ReferenceBatchMatmul final : public ShapedKernel {
   public:
     explicit ReferenceBatchMatmul(const BatchMatmul& node) : mNode(node) {}

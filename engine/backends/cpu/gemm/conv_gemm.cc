@@ -22,7 +22,7 @@
 namespace halyard::engine::cpu {
 namespace {
 
-// What the choice asks of the weights, which are read for it.
+// Reads the weights for a question of the choice.
 Result<bool> answer(WeightFact fact, const ConvGemmDefinition& definition,
                     const KernelArguments& arguments) {
     switch (fact) {

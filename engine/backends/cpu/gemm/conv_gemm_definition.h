@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node that is computed as a product is compiled to, next to its packed weights.
+// Definition of a node that is computed as a GEMM, next to its packed weights.
 
 #pragma once
 

@@ -34,7 +34,7 @@ class Cutter {
         mCutsColumns = areMany && weights / (traits.readsResults ? mTuning.moreWeightsOfRead
                                                                  : mTuning.moreWeights) >
                                           pixels;
-        // What neighbouring work items share is better the larger of the two matrices.
+        // Neighbouring work items had better share the larger of the two matrices.
         mCut.rowsFirst = mCutsColumns || (areMany && weights > pixels);
     }
 
@@ -111,7 +111,7 @@ class Cutter {
             cutRows(mWanted, 1, mTraits.tileRows);
         }
         cutColumns(mWanted, tileColumns);
-        // What is fetched for the columns then serves a thread for several work items.
+        // The weights of some columns then serve a thread for several work items.
         if (mCutsColumns) {
             const int64_t columnBlocks =
                     mShape.groups * ceilDivide(mShape.groupColumns(), mCut.columns);

@@ -21,7 +21,7 @@ struct GemmOutput {
     int64_t row = 0;
 };
 
-// What is computed.
+// Extents of a convolution or a fully connected layer.
 struct GemmShape {
     int64_t batches = 1;
     int64_t inputH = 1, inputW = 1, inputC = 1;
@@ -37,7 +37,7 @@ struct GemmShape {
     int64_t groupColumns() const { return outputC / groups; }
 };
 
-// What the tuned product is like.
+// The form of the GEMM, and where it runs.
 struct GemmTraits {
     int64_t tileRows = 1;
     int64_t tileColumns = 1;

@@ -63,8 +63,8 @@ void layColumns(const PanelColumns<T>& columns, int64_t begin, int64_t lanes, To
 // lanes as floatGemm(set) has.
 void layFloats(const PanelColumns<float>& columns, InstructionSet set, int64_t lanes, float* to);
 
-// What a panel of floatGemm(set) has behind its biases, which begins at `to`, as floats or as
-// bfloat16; `lanes` are the form's.
+// Lays the weights of a panel of floatGemm(set), which begin at `to` behind its biases, as floats
+// or as bfloat16; `lanes` are the form's.
 template <typename T>
 void layPanel(const PanelColumns<T>& columns, bool bfloats, InstructionSet set, int64_t lanes,
               float* to) {
@@ -72,7 +72,7 @@ void layPanel(const PanelColumns<T>& columns, bool bfloats, InstructionSet set, 
         auto* const elements = reinterpret_cast<uint16_t*>(to);
         layColumns(columns, 0, lanes, elements,
                    [](T element) { return toBFloat16(toReal(element)).bits; });
-        // What fills the last vector of an odd depth.
+        // Zeros fill the last vector of an odd depth.
         std::fill_n(elements + columns.depth * lanes, columns.depth % 2 == 0 ? 0 : lanes,
                     uint16_t{0});
     } else if constexpr (std::is_same_v<T, float>) {

@@ -21,9 +21,9 @@ inline ptrdiff_t bytesToLater(const PackedConstant& panels, int64_t rowBlocks, s
                    : 0;
 }
 
-// What the tiles of a product ask for while they compute: the panels behind their own, which mostly
-// come next, for L2. Weights come from farther away than one tile takes time for, so
-// the tiles of the same panels share out what is to be asked for, in their order.
+// Prefetch of the panels behind those of a product's tiles, which mostly come next, to L2. Weights
+// come from farther away than one tile takes time for, so the tiles of the same panels each ask for
+// a share of the panels behind, in their order.
 //
 // Each step asks for one line for each vector of the tile: of panels next to each other, or, if two
 // tiles or more share the panels behind, of all of these for the first vector, and for the second

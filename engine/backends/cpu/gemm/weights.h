@@ -19,9 +19,9 @@
 
 namespace halyard::engine::cpu {
 
-// Of a sum, and of the sums of a depthwise work item, which has a spatial position at least:
-// kernels do not ask in their midst whether it is time to stop, as the reference does. No network
-// comes near with one sum or one spatial position.
+// Of a sum, and of the sums of a depthwise work item, which has a spatial position at least: the
+// checkpoint is not looked at in their midst, which the reference does. No network comes near with
+// one sum or one spatial position.
 inline constexpr int64_t kMostTerms = int64_t{1} << 20;
 inline constexpr int64_t kMostDepthwiseTerms = int64_t{1} << 24;
 

@@ -5,9 +5,9 @@
 // product for each position of the transformed window.
 //
 // Errors: F(2x2) stays within 1e-5 of the output's root mean square, as the direct product does.
-// F(4x4) is some times worse, so it is for those who asked for fast math or allowed float16.
+// F(4x4) is some times worse, so it is for fast math and where float16 is allowed.
 //
-// What is not finite: a transform spreads an infinity, or a sum that overflows, over its tile, and
+// Infinities and NaNs: a transform spreads an infinity, or a sum that overflows, over its tile, and
 // makes NaNs of it. A tile with such a result is computed again without transforms, so that
 // results are finite wherever the direct product's are, and where they are not, an infinity or NaN
 // as there. Such tiles take many times longer. Filters have to be finite and far from overflow.

@@ -3,7 +3,7 @@
 // How a convolution by Winograd's transforms is cut into work items that threads share.
 //
 // Where the filters are few, a thread transforms the windows of a few tiles to memory of its own
-// and multiplies them by all filters: nobody waits, and nothing leaves its cache. Where they are
+// and multiplies them by all filters: no thread waits, and nothing leaves its cache. Where they are
 // many, or there are not enough tiles for all threads, as many windows as the caches take are
 // transformed first, and then multiplied by the threads, each by some of the filters.
 
@@ -17,7 +17,7 @@
 
 namespace halyard::engine::cpu {
 
-// What a cut is made for.
+// Extents that a cut is made for.
 struct WinogradShape {
     int64_t tiles = 1;      // of all feature maps
     int64_t positions = 1;  // of a transformed window

@@ -17,7 +17,7 @@
 
 namespace halyard::engine::cpu {
 
-// What of a tile's window lies on the input; the rest counts as zeros.
+// The part of a tile's window that lies on the input; the rest counts as zeros.
 struct TileWindow {
     const float* x = nullptr;
     int64_t origin =
@@ -28,7 +28,7 @@ struct TileWindow {
     int64_t channels = 0;
 };
 
-// What of a tile lies on the output.
+// The part of a tile that lies on the output.
 struct TileOutput {
     float* to = nullptr;  // the tile's first spatial position, and the first of the channels
     ptrdiff_t line = 0, pixel = 0;
