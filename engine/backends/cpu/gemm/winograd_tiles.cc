@@ -5,6 +5,7 @@
 #include "engine/backends/cpu/vectors/targets.h"
 
 #include "engine/backends/cpu/gemm/winograd_tiles.h"
+#include "engine/backends/cpu/vectors/bounds-inl.h"
 #include "engine/backends/cpu/vectors/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -129,14 +130,13 @@ void transformInput(const TileWindow& from, float* to, ptrdiff_t position) {
     }
 }
 
-// What is left of a tile's spatial positions, once each has all its terms.
+// Clamps a spatial position of a tile, once it has all its terms, and stores it if it is there.
 template <int kSide, typename Count>
 HWY_INLINE void storePixel(FloatVector value, const TileOutput& output, int i, int j,
                            int64_t channel, Count count) {
     if (i < output.lines && j < output.pixels) {
-        // In this order a NaN stays one on x86, whose minimum is its second operand then.
-        const FloatVector y = hn::Min(hn::Set(kFloats, output.high),
-                                      hn::Max(hn::Set(kFloats, output.low), value));
+        const FloatVector y =
+                keepWithin(value, hn::Set(kFloats, output.low), hn::Set(kFloats, output.high));
         storeStored(y, output.to + (i * output.line + j * output.pixel + channel), count);
     }
 }
