@@ -115,7 +115,8 @@ struct Activate {
 // Any other function of one element. ABS, NEG: floats and INT32. LOGICAL_NOT: BOOL8. Otherwise
 // floats. ABS and NEG of the smallest INT32 are itself.
 struct Unary {
-    enum class Function : uint8_t { ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT };
+    // ERF: the error function.
+    enum class Function : uint8_t { ABS, EXP, FLOOR, LOG, LOGICAL_NOT, NEG, RSQRT, SIN, SQRT, ERF };
     Function function = Function::ABS;
     static constexpr InputSpec kInputs[] = {{"x"}};
     HALYARD_FIELDS(function)

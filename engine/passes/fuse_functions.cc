@@ -35,6 +35,8 @@ std::optional<double> valueOf(const Unary& node, double x) {
             return std::exp(x);
         case Unary::Function::NEG:
             return -x;
+        case Unary::Function::ERF:
+            return std::erf(x);
         default:
             return std::nullopt;
     }
@@ -180,18 +182,42 @@ std::vector<double> points() {
     return points;
 }
 
+// How far the expression is from function(x) at most, beyond 1 in parts of x; infinity where that
+// is more than `most`.
+template <typename Function>
+double errorOf(const Expression& expression, double most, Function function) {
+    static const std::vector<double> kPoints = points();
+    double error = 0;
+    for (const double x : kPoints) {
+        const double size = std::max(1.0, std::fabs(x));
+        const double distance = std::fabs(expression.at(x).value_or(0) - function(x));
+        if (!(distance <= most * size)) {
+            return std::numeric_limits<double>::infinity();
+        }
+        error = std::max(error, distance / size);
+    }
+    return error;
+}
+
 // The function that the expression is, if it is any, but for the rounding of its numbers: those of
 // float16 have no more than 11 bits.
-std::optional<Activate> functionOf(const Expression& expression, DataType type) {
-    static const std::vector<double> kPoints = points();
+std::optional<NodeDescriptor> functionOf(const Expression& expression, DataType type) {
     double least = type == DataType::FLOAT16 ? 5e-4 : 1e-6;
-    // All of them end at 0, which tells most that is none of them at once.
     const std::optional<double> farBelow = expression.at(-1000.0);
-    if (!farBelow.has_value() || !(std::fabs(*farBelow) <= 1000 * least)) {
+    if (!farBelow.has_value()) {
+        return std::nullopt;
+    }
+    if (std::fabs(*farBelow + 1.0) <= least) {
+        const bool isErf = errorOf(expression, least, [](double x) { return std::erf(x); }) < least;
+        return isErf ? std::optional<NodeDescriptor>(Unary{.function = Unary::Function::ERF})
+                     : std::nullopt;
+    }
+    // The others end at 0, which tells most that is none of them at once.
+    if (!(std::fabs(*farBelow) <= 1000 * least)) {
         return std::nullopt;
     }
     const double atOne = expression.at(1.0).value_or(0);
-    std::optional<Activate> best;
+    std::optional<NodeDescriptor> best;
     for (const auto function :
          {Activate::Function::GELU_TANH, Activate::Function::GELU, Activate::Function::SWISH,
           Activate::Function::HARD_SWISH, Activate::Function::HARD_SIGMOID}) {
@@ -203,16 +229,8 @@ std::optional<Activate> functionOf(const Expression& expression, DataType type) 
             }
             node.alpha = static_cast<float>(std::log(atOne / (1.0 - atOne)));
         }
-        double error = 0;
-        for (const double x : kPoints) {
-            const std::optional<double> value = expression.at(x);
-            const double distance = std::fabs(value.value_or(0) - activated(node, x));
-            error = std::max(error, distance / std::max(1.0, std::fabs(x)));
-            if (!(distance <= least * std::max(1.0, std::fabs(x)))) {
-                error = std::numeric_limits<double>::infinity();
-                break;
-            }
-        }
+        const double error =
+                errorOf(expression, least, [&](double x) { return activated(node, x); });
         if (error < least) {
             least = error;
             best = node;
@@ -257,7 +275,7 @@ class FuseFunctions : public Rule {
 
   private:
     struct Found {
-        Activate function;
+        NodeDescriptor function;
         TensorId x = kNoTensor;
         std::vector<NodeId> nodes;
     };
@@ -276,7 +294,7 @@ class FuseFunctions : public Rule {
             if (!expression.isOfOne()) {
                 continue;
             }
-            const std::optional<Activate> function = functionOf(expression, type);
+            const std::optional<NodeDescriptor> function = functionOf(expression, type);
             if (function.has_value()) {
                 for (const NodeId node : expression.nodes()) {
                     mFused[node] = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes one Activate of the nodes that spell GELU, a swish or their piecewise linear relatives.
+// Makes one Activate of the nodes that spell GELU, a swish or their piecewise linear relatives, and
+// one Unary of those that spell the error function.
 // Networks write these in many ways, so what tells them is what the nodes compute: elementwise
 // nodes of one float tensor and numbers are evaluated at some points, from far below zero to far
 // above. Only where nothing else reads what lies between.

@@ -34,6 +34,8 @@ float apply(Unary::Function function, float x) {
             return std::sin(x);
         case Unary::Function::SQRT:
             return std::sqrt(x);
+        case Unary::Function::ERF:
+            return std::erf(x);
     }
     return x;
 }

@@ -26,10 +26,10 @@ constexpr Binary::Function kBinary[] = {Binary::Function::ADD,     Binary::Funct
                                         Binary::Function::SUB,     Binary::Function::DIV,
                                         Binary::Function::MAXIMUM, Binary::Function::MINIMUM,
                                         Binary::Function::PRELU};
-constexpr Unary::Function kUnary[] = {Unary::Function::ABS,   Unary::Function::EXP,
-                                      Unary::Function::FLOOR, Unary::Function::LOG,
-                                      Unary::Function::NEG,   Unary::Function::RSQRT,
-                                      Unary::Function::SIN,   Unary::Function::SQRT};
+constexpr Unary::Function kUnary[] = {
+        Unary::Function::ABS, Unary::Function::EXP,  Unary::Function::FLOOR,
+        Unary::Function::LOG, Unary::Function::NEG,  Unary::Function::RSQRT,
+        Unary::Function::SIN, Unary::Function::SQRT, Unary::Function::ERF};
 constexpr Compare::Function kCompare[] = {
         Compare::Function::EQUAL,   Compare::Function::NOT_EQUAL,
         Compare::Function::LESS,    Compare::Function::LESS_EQUAL,

@@ -90,7 +90,7 @@ TEST(GpuAccElementwise, ComputesFunctionsOfOneElementAsTheReference) {
     };
     for (const Function function :
          {Function::ABS, Function::EXP, Function::FLOOR, Function::LOG, Function::NEG,
-          Function::RSQRT, Function::SIN, Function::SQRT}) {
+          Function::RSQRT, Function::SIN, Function::SQRT, Function::ERF}) {
         check(function, DataType::FLOAT32);
         check(function, DataType::FLOAT16);
     }

@@ -101,8 +101,8 @@ TEST(UnaryShapes, TakeTheTypesThatTheFunctionIsDefinedFor) {
     EXPECT_EQ(acceptedAlone(Unary{.function = Function::NEG}), "FLOAT32 FLOAT16 INT32");
     EXPECT_EQ(acceptedAlone(Unary{.function = Function::LOGICAL_NOT}), "BOOL8");
     EXPECT_EQ(acceptedAlone(Unary{.function = Function::RSQRT}), kRealNames);
-    for (const Function function :
-         {Function::EXP, Function::FLOOR, Function::LOG, Function::SIN, Function::SQRT}) {
+    for (const Function function : {Function::EXP, Function::FLOOR, Function::LOG, Function::SIN,
+                                    Function::SQRT, Function::ERF}) {
         EXPECT_EQ(acceptedAlone(Unary{.function = function}), kFloatNames);
     }
 }

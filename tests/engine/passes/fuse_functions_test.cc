@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/engine/passes/pass_testing.h"
 
 namespace halyard::engine::pass_test {
@@ -45,18 +47,19 @@ class FunctionGraph {
         return mul(mul(x, 0.5F), add(bend, 1));
     }
     // The error function by Abramowitz and Stegun's 7.1.26.
-    TensorId gelu() {
-        const TensorId scaled = binary(Binary::Function::DIV, x, number(1.41421356F));
-        const TensorId sign =
-                binary(Binary::Function::MUL, scaled, number(3e4F), Activation::RELU1);
-        const TensorId size = unary(Unary::Function::ABS, scaled);
+    TensorId erf(TensorId of) {
+        const TensorId sign = binary(Binary::Function::MUL, of, number(3e4F), Activation::RELU1);
+        const TensorId size = unary(Unary::Function::ABS, of);
         const TensorId t = binary(Binary::Function::DIV, number(1), add(mul(size, 0.3275911F), 1));
         TensorId series = mul(t, 1.061405429F);
         for (const float factor : {-1.453152027F, 1.421413741F, -0.284496736F, 0.254829592F}) {
             series = mul(add(series, factor), t);
         }
         const TensorId bell = unary(Unary::Function::EXP, mul(mul(size, size), -1.0F));
-        const TensorId bend = mul(add(mul(mul(series, bell), -1.0F), 1), sign);
+        return mul(add(mul(mul(series, bell), -1.0F), 1), sign);
+    }
+    TensorId gelu() {
+        const TensorId bend = erf(binary(Binary::Function::DIV, x, number(1.41421356F)));
         return mul(mul(add(bend, 1), 0.5F), x);
     }
     TensorId swish(float alpha) {
@@ -65,10 +68,21 @@ class FunctionGraph {
 
     testing::AssertionResult becomes(Activate::Function function, TensorId output,
                                      double tolerance = 2e-6) {
+        return becomes(Kinds{"Activate"}, output, tolerance, [&](const NodeDescriptor& node) {
+            return std::get_if<Activate>(&node)->function == function;
+        });
+    }
+    testing::AssertionResult becomesErf(TensorId output, double tolerance = 2e-6) {
+        return becomes(Kinds{"Unary"}, output, tolerance, [](const NodeDescriptor& node) {
+            return std::get_if<Unary>(&node)->function == Unary::Function::ERF;
+        });
+    }
+    // One node of that kind, of which isExpected() holds.
+    testing::AssertionResult becomes(const Kinds& kind, TensorId output, double tolerance,
+                                     const std::function<bool(const NodeDescriptor&)>& isExpected) {
         const Graph before = test.build({output});
         const Graph graph = after(fuseFunctions, before);
-        if (kindsOf(graph) != Kinds{"Activate"} ||
-            std::get_if<Activate>(&graph.node(0).descriptor)->function != function) {
+        if (kindsOf(graph) != kind || !isExpected(graph.node(0).descriptor)) {
             return testing::AssertionFailure() << toString(graph.node(0).descriptor) << " of "
                                                << graph.nodes().size() << " nodes";
         }
@@ -108,6 +122,21 @@ TEST(FuseFunctions, KnowsGeluByTanh) {
 TEST(FuseFunctions, KnowsGeluByTheErrorFunction) {
     FunctionGraph test;
     EXPECT_TRUE(test.becomes(Activate::Function::GELU, test.gelu()));
+}
+
+TEST(FuseFunctions, KnowsTheErrorFunction) {
+    FunctionGraph test;
+    EXPECT_TRUE(test.becomesErf(test.erf(test.x)));
+    // Factors of float16 spell another function, by more than its precision.
+    FunctionGraph halves(DataType::FLOAT16);
+    EXPECT_TRUE(halves.stays({halves.erf(halves.x)}));
+}
+
+TEST(FuseFunctions, KnowsGeluOfAnErrorFunctionThatIsANode) {
+    FunctionGraph test;
+    const TensorId bend = test.unary(Unary::Function::ERF, test.mul(test.x, 0.707106781F));
+    EXPECT_TRUE(test.becomes(Activate::Function::GELU,
+                             test.mul(test.mul(test.add(bend, 1), 0.5F), test.x)));
 }
 
 TEST(FuseFunctions, KnowsSwishes) {

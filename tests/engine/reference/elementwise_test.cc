@@ -149,6 +149,7 @@ TEST(UnaryRef, ComputesEachFunction) {
     EXPECT_TRUE(holds(of(RSQRT, 2), {0.7071067812}, 1e-7));
     EXPECT_TRUE(holds(of(SIN, 1), {0.8414709848}, 1e-7));
     EXPECT_TRUE(holds(of(SQRT, 2), {1.4142135624}, 1e-6));
+    EXPECT_TRUE(holds(of(ERF, 0.5F), {0.5204998778}, 1e-7));
 }
 
 TEST(UnaryRef, LeavesTheRealNumbersAsIeeeSays) {

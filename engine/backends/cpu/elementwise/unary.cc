@@ -55,6 +55,8 @@ void applyToFloats(Function function, const void* from, void* to, int64_t count)
     switch (function) {
         case Function::ABS:
             return apply([](FloatVector x) HWY_ATTR { return hn::Abs(x); });
+        case Function::ERF:
+            return apply([](FloatVector x) HWY_ATTR { return errorFunction(x); });
         case Function::EXP:
             return apply([](FloatVector x) HWY_ATTR { return exponential(x); });
         case Function::FLOOR:

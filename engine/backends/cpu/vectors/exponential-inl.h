@@ -84,13 +84,11 @@ HWY_INLINE FloatVector logistic(FloatVector x) {
     return hn::Div(one, hn::Add(one, exponential(hn::Neg(x))));
 }
 
-// The normal distribution's share below x: half of erfc(-x / sqrt(2)), by Abramowitz and Stegun's
-// 7.1.26, within 1e-7. Small shares come of no difference.
-HWY_INLINE FloatVector normalShare(FloatVector x) {
+// Half of erfc(x) for x >= 0, by Abramowitz and Stegun's 7.1.26, within 1e-7.
+HWY_INLINE FloatVector halfErrorComplement(FloatVector x) {
     const auto set = [](float value) HWY_ATTR { return hn::Set(kFloats, value); };
-    const FloatVector size = hn::Mul(hn::Abs(x), set(0.707106781F));
     const FloatVector one = set(1.0F);
-    const FloatVector t = hn::Div(one, hn::MulAdd(size, set(0.3275911F), one));
+    const FloatVector t = hn::Div(one, hn::MulAdd(x, set(0.3275911F), one));
     FloatVector sum = set(0.5F * 1.061405429F);
     constexpr float kTerms[] = {-0.5F * 1.453152027F, 0.5F * 1.421413741F, -0.5F * 0.284496736F,
                                 0.5F * 0.254829592F};
@@ -98,8 +96,32 @@ HWY_INLINE FloatVector normalShare(FloatVector x) {
     for (const float term : kTerms) {
         sum = hn::MulAdd(sum, t, set(term));
     }
-    const FloatVector tail = hn::Mul(hn::Mul(sum, t), exponential(hn::Neg(hn::Mul(size, size))));
-    return hn::IfThenElse(hn::Lt(x, hn::Zero(kFloats)), tail, hn::Sub(one, tail));
+    return hn::Mul(hn::Mul(sum, t), exponential(hn::Neg(hn::Mul(x, x))));
+}
+
+// The normal distribution's share below x: half of erfc(-x / sqrt(2)). Small shares come of no
+// difference.
+HWY_INLINE FloatVector normalShare(FloatVector x) {
+    const FloatVector tail =
+            halfErrorComplement(hn::Mul(hn::Abs(x), hn::Set(kFloats, 0.707106781F)));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(kFloats)), tail,
+                          hn::Sub(hn::Set(kFloats, 1.0F), tail));
+}
+
+// Within 3e-7; near 0, where the complement would leave few digits, the first terms of the series.
+HWY_INLINE FloatVector errorFunction(FloatVector x) {
+    const auto set = [](float value) HWY_ATTR { return hn::Set(kFloats, value); };
+    const FloatVector size = hn::Abs(x);
+    const FloatVector large = hn::NegMulAdd(set(2.0F), halfErrorComplement(size), set(1.0F));
+    // 2 / sqrt(pi) times x - x^3 / 3 + x^5 / 10 - x^7 / 42 + x^9 / 216.
+    const FloatVector square = hn::Mul(size, size);
+    FloatVector sum = set(1.12837917F / 216.0F);
+    for (const float term :
+         {-1.12837917F / 42.0F, 1.12837917F / 10.0F, -1.12837917F / 3.0F, 1.12837917F}) {
+        sum = hn::MulAdd(sum, square, set(term));
+    }
+    const FloatVector result = hn::IfThenElse(hn::Lt(size, set(0.25F)), hn::Mul(sum, size), large);
+    return keepNan(x, hn::CopySign(result, x));
 }
 
 HWY_INLINE FloatVector hyperbolicTangent(FloatVector x) {

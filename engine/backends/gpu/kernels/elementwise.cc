@@ -125,6 +125,8 @@ std::string bodyOf(Unary::Function function, DataType type) {
             return "r = sin(a);";
         case Unary::Function::SQRT:
             return "r = sqrt(a);";
+        case Unary::Function::ERF:
+            return "r = erf(a);";
     }
     return "";
 }
