@@ -22,7 +22,7 @@ def test_grow_with_the_executions(model: str) -> None:
     assert cycles([block(7, ADD, MULTIPLY_ADD)], model) == pytest.approx(7 * once)
 
 
-def test_what_waits_takes_longer_than_what_does_not() -> None:
+def test_dependent_instructions_take_longer() -> None:
     for model in MODELS:
         assert cycles([block(1, *[MULTIPLY_ADD] * 8)], model) > 2 * cycles(
             [block(1, *[ADD] * 8)], model
@@ -36,7 +36,7 @@ def test_blocks_add_up() -> None:
     assert both == pytest.approx(alone)
 
 
-def test_what_is_executed_hardly_ever_takes_as_long_as_the_rest() -> None:
+def test_rare_blocks_take_as_long_an_instruction_as_the_rest() -> None:
     """LLVM reads the blocks that make up nearly all: it can't read this one."""
     hot = block(1000, *[ADD] * 8)
     assert cycles([hot, block(1, 0xFFFFFFFF)], "cortex-a55") == pytest.approx(
@@ -48,6 +48,6 @@ def test_a_call_is_no_more_than_an_instruction() -> None:
     assert cycles([block(1, ADD, CALL)], "cortex-a55") < 10
 
 
-def test_what_llvm_can_t_read_is_an_error() -> None:
+def test_an_invalid_instruction_is_an_error() -> None:
     with pytest.raises(HalyardError, match="reads 0 of 1 instructions"):
         cycles([block(1, 0xFFFFFFFF)], "cortex-a55")

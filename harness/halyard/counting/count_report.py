@@ -34,7 +34,7 @@ class CountReport:
 
     @property
     def ok(self) -> bool:
-        """What LiteRT can't do is no fault of ours; nor is a type that a network does not have."""
+        """LiteRT's failures are not ours; nor is a type that a network lacks a failure."""
         failed = any(each.ours.counted is None for each in self.results)
         return self.complete and bool(self.results) and not failed
 

@@ -40,7 +40,7 @@ EMULATOR = "qemu-aarch64"
 _TIMEOUT = 1800.0
 # Bytes of what a program that died complained of.
 _COMPLAINT = 2000
-# Executions of the two commands. What each command takes beside them is the same.
+# Executions of the two commands, which take the same instructions beside them.
 _FEW, _MORE = 1, 2
 
 
@@ -71,8 +71,8 @@ class Counted:
 @dataclass(frozen=True)
 class CountedProgram:
     """Executes once when it is started and then reads lines of `run COUNT WARMUP`, as
-    `halyard-runner --serve` does. What it finds in the folders of `links` is another folder's,
-    under absolute paths."""
+    `halyard-runner --serve` does. It finds the folders of `links` under absolute
+    paths of those names."""
 
     command: Sequence[str | Path]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -192,7 +192,7 @@ class _Process:
 
 
 def _failures(output: bytes) -> Iterable[str]:
-    """What the runner's results say. Nothing of another program's output."""
+    """The failures in the runner's results. Nothing of another program's output."""
     try:
         results = list(protobuf_stream.read(output, pb.CaseResult))
     except HalyardError:

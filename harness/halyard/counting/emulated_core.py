@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cores that QEMU's user emulation stands for, and the files by which programs know them.
 
-What programs read of /proc/cpuinfo and /sys/devices/system/cpu is the host's, unless files of the
-same names lie below the folder that QEMU is given with -L. Ours takes the sizes of caches from
-there, LiteRT the core's part number, by which it chooses kernels: they have to go with -cpu.
+Programs read the host's /proc/cpuinfo and /sys/devices/system/cpu, unless files of the same names
+lie below the folder that QEMU is given with -L. Ours takes the sizes of caches from there, LiteRT
+the core's part number, by which it chooses kernels: the files have to match -cpu.
 """
 
 from __future__ import annotations

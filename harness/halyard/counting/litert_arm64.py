@@ -42,9 +42,9 @@ class LiteRtForArm64:
 
     @classmethod
     def kept_in(cls, cache: Path) -> Self:
-        """In the version of the package that is installed on this machine; what is not there is
-        fetched. EngineMissing where that package is not installed, HalyardError where something
-        can't be fetched."""
+        """In the version of the package that is installed on this machine, fetched where the
+        cache has none. EngineMissing where that package is not installed, HalyardError where a
+        download fails."""
         version = installed_version()
         folder = cache / "litert-arm64" / version
         if not folder.is_dir():
@@ -103,8 +103,8 @@ def _fetch(folder: Path, version: str, cache: Path) -> None:
 
 
 def _compile(folder: Path) -> None:
-    """What it imports, as the same version of Python does it on this machine: emulated, that takes
-    longer than many an inference, and is done anew each time."""
+    """The modules it imports, by this machine's Python of the same version: emulated, compiling
+    takes longer than many an inference, and is done anew each time."""
     words = ["-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
     subprocess.run([sys.executable, *words], capture_output=True)
 

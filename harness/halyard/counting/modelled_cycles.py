@@ -71,7 +71,7 @@ def _per_execution(blocks: Sequence[HotBlock], model: str) -> list[float]:
         lines.append(f"# LLVM-MCA-BEGIN {index}")
         lines += [texts[each] for each in block.instructions]
         lines.append(f"# LLVM-MCA-END {index}")
-    # What a call leads to is another block.
+    # A called function is another block.
     words = [f"-m{_TRIPLE[0][1:]}", _TRIPLE[1], f"-mcpu={model}", "-call-latency=1", "-json"]
     said = _run("llvm-mca", [*words, f"-iterations={_ITERATIONS}"], "\n".join(lines) + "\n")
     report = msgspec.json.decode(said, type=_Report)

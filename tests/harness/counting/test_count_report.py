@@ -76,7 +76,7 @@ def test_another_processor_or_width_is_another_count() -> None:
         assert told.endswith("of which nothing is recorded")
 
 
-def test_what_was_not_counted_is_a_departure() -> None:
+def test_a_failed_count_is_a_departure() -> None:
     [told] = departures(document(result(1_000_000)), [result(None)])
     assert told.endswith(": it broke")
 

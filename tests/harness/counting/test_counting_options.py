@@ -37,7 +37,7 @@ def test_its_options_are_for_it_alone(words: tuple[str, ...]) -> None:
     [("--threads", "2"), ("--clients", "2"), ("--burn", "1"), ("--same-core",), ("--profile",)],
     ids=str,
 )
-def test_what_is_for_times_does_not_go_with_it(words: tuple[str, ...]) -> None:
+def test_refuses_options_of_times(words: tuple[str, ...]) -> None:
     assert refusal(*THERE, *words).startswith(f"{words[0]} is for times")
 
 

@@ -32,6 +32,6 @@ def test_the_metadata_say_so_and_the_model_is_the_same() -> None:
         np.testing.assert_array_equal(exact, other)
 
 
-def test_what_is_no_tflite_file_is_refused() -> None:
+def test_refuses_a_file_that_is_no_tflite_file() -> None:
     with pytest.raises(HalyardError, match=r"this is no \.tflite file"):
         tflite.in_half_precision(b"something else")

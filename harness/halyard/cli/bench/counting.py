@@ -105,7 +105,7 @@ counting_options = filled(
 
 @dataclass(frozen=True)
 class CountRequest:
-    """What is to be counted, once it is known to make sense."""
+    """The models and options of a count, once they are known to make sense."""
 
     benchmark_models: Sequence[BenchmarkModel | FileModel]
     counting: Counting
