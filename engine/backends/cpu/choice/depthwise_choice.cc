@@ -31,6 +31,9 @@ Status takesInt8Dot(const Int8DepthwiseLayer& layer, InstructionSet set) {
     if (!isKept || layer.strideW > 2 || layer.dilationW != 1) {
         return unsupported("takes filters of 3x3 and 5x5 whose windows overlap");
     }
+    if (!layer.blocksOverlap) {
+        return unsupported("takes blocks of channels that may overlap");
+    }
     return layer.channels >= kNeonBytes ? Status() : unsupported("takes 16 channels and more");
 }
 

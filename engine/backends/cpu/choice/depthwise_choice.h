@@ -14,6 +14,7 @@ namespace halyard::engine::cpu {
 // The layer that an int8 depthwise form is chosen for.
 struct Int8DepthwiseLayer {
     int64_t channels = 1;
+    bool blocksOverlap = true;  // of channels: the last one may have some of the one before
     int64_t filterH = 3, filterW = 3;
     int64_t strideW = 1;
     int64_t dilationW = 1;

@@ -207,12 +207,14 @@ class QuantizedDepthwiseKernel final : public StepKernel {
 }  // namespace
 
 Result<DepthwiseChoice> chooseQuantizedDepthwise(const DepthwiseDefinition& definition,
+                                                 bool blocksOverlap,
                                                  const KernelArguments& arguments,
                                                  InstructionSet set) {
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const TensorType& weights = typeOf(arguments, arguments.node.inputs[1]);
     const Window2d& window = definition.node.window;
     Int8DepthwiseLayer layer = {.channels = definition.channels,
+                                .blocksOverlap = blocksOverlap,
                                 .filterH = definition.filterH,
                                 .filterW = definition.filterW,
                                 .strideW = window.strideW,
@@ -257,7 +259,7 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedDepthwise(
         const DepthwiseDefinition& definition, const KernelArguments& arguments,
         const CpuTarget& target) {
     HALYARD_ASSIGN_OR_RETURN(const DepthwiseChoice choice,
-                             chooseQuantizedDepthwise(definition, arguments, target.set));
+                             chooseQuantizedDepthwise(definition, true, arguments, target.set));
     HALYARD_ASSIGN_OR_RETURN(
             const PackedConstant packed,
             packQuantizedDepthwise(target.set, choice.form, definition, true, arguments));

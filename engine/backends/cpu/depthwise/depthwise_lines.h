@@ -107,6 +107,7 @@ Result<PackedConstant> packFloatDepthwise(InstructionSet set, const DepthwiseDef
 
 // The form of a node of bytes. It may read the weights.
 Result<DepthwiseChoice> chooseQuantizedDepthwise(const DepthwiseDefinition& definition,
+                                                 bool blocksOverlap,
                                                  const KernelArguments& arguments,
                                                  InstructionSet set);
 

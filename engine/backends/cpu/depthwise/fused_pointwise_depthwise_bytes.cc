@@ -188,8 +188,9 @@ Result<std::unique_ptr<const StepKernel>> compileFusedPointwiseDepthwiseBytes(
     HALYARD_ASSIGN_OR_RETURN(
             definition.expansionPanels,
             packQuantizedConvGemm(kTilePanels, filter, definition.zeros, expansion));
-    HALYARD_ASSIGN_OR_RETURN(const DepthwiseChoice choice,
-                             chooseQuantizedDepthwise(definition.depthwise, depthwise, target.set));
+    HALYARD_ASSIGN_OR_RETURN(
+            const DepthwiseChoice choice,
+            chooseQuantizedDepthwise(definition.depthwise, false, depthwise, target.set));
     HALYARD_ASSIGN_OR_RETURN(definition.depthwisePanels,
                              packQuantizedDepthwise(target.set, choice.form, definition.depthwise,
                                                     false, depthwise));

@@ -32,6 +32,13 @@ namespace HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_NEON
+// Whether all blocks have all lanes.
+template <typename Taps>
+bool hasWholeBlocks(const QuantizedDepthwiseLine& line) {
+    const int64_t channels = line.window.channels;
+    return line.blocksOverlap ? channels >= Taps::kLanes : channels % Taps::kLanes == 0;
+}
+
 // Computes a line whose windows and blocks of channels lie as those of lineKernelOf(): a panel for
 // each block, so many bytes apart.
 using LineKernel = void (*)(const QuantizedDepthwiseLine& line, int64_t panelBytes);
@@ -52,7 +59,7 @@ template <typename Taps>
 LineKernel lineKernelOf(const QuantizedDepthwiseLine& line) {
     const DepthwiseWindow& window = line.window;
     if (window.filterH != window.filterW || window.dilationW != 1 || window.strideW > 2 ||
-        window.channels < Taps::kLanes) {
+        !hasWholeBlocks<Taps>(line)) {
         return nullptr;
     }
     if (window.filterH == 3) {
@@ -205,8 +212,8 @@ void compute(const QuantizedDepthwiseLine& line) {
         return;
     }
     if constexpr (!std::is_same_v<Taps, DotTaps>) {
-        const auto byTaps = window.channels < form.lanes ? computeByTaps<Taps, false>
-                                                         : computeByTaps<Taps, true>;
+        const auto byTaps =
+                hasWholeBlocks<Taps>(line) ? computeByTaps<Taps, true> : computeByTaps<Taps, false>;
         byTaps(line, form);
     }
 }
