@@ -200,6 +200,44 @@ TEST(BinaryAcc, AgreesWithTheReference) {
     }
 }
 
+TEST(BinaryAcc, CombinesEachRowWithOne) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : kReals) {
+        for (const Binary::Function function : kBinary) {
+            const int32_t length = random.integer(1, 600);
+            TensorType a =
+                    randomType(random, type, {1, random.integer(1, 5000 / length + 1), length});
+            TensorType b = randomType(random, type, {length});
+            if (random.coin()) {
+                std::swap(a, b);
+            }
+            const auto values = [&](const TensorType& of) {
+                return isFloat(type) ? numbers(random, type, of.shape) : randomValues(random, of);
+            };
+            const Binary node = {.function = function};
+            ASSERT_TRUE(agrees(node, {values(a), values(b)}, {randomType(random, type, {})}))
+                    << toString(NodeDescriptor(node)) << " of " << a.toString() << " and "
+                    << b.toString();
+        }
+    }
+}
+
+TEST(BinaryAcc, RaisesToOnePower) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (const DataType type : {DataType::FLOAT32, DataType::FLOAT16}) {
+        for (const float exponent : {1.0F, 2.0F, 3.0F, 0.5F, -1.0F, 0.0F, -2.0F, kNan}) {
+            const TensorType x = typeOf(type, {3, 211});
+            const Values power =
+                    type == DataType::FLOAT16 ? halves({1}, {exponent}) : floats({1}, {exponent});
+            ASSERT_TRUE(agrees(Binary{.function = Binary::Function::POW},
+                               {numbers(random, type, x.shape), power}, {x}))
+                    << exponent;
+        }
+    }
+}
+
 TEST(BinaryAcc, CombinesIntegersAndTruths) {
     RandomValues random;
     SCOPED_TRACE(random.seedText());

@@ -10,6 +10,7 @@
 #include "engine/backends/cpu/elementwise/broadcast-inl.h"
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "engine/backends/cpu/elementwise/element_forms.h"
@@ -78,6 +79,41 @@ HWY_INLINE FloatVector power(FloatVector a, FloatVector b) {
     return hn::Load(kFloats, bases);
 }
 
+// The power for one exponent, where a few products or a root are it.
+enum class PowerForm : uint8_t { ANY, ITSELF, SQUARE, CUBE, ROOT, INVERSE };
+
+template <typename T>
+PowerForm powerFormOf(const Combination& combination, const CombinedRow& row) {
+    if (combination.function != Function::POW || !row.repeatsB) {
+        return PowerForm::ANY;
+    }
+    const float exponent = toReal(*static_cast<const T*>(row.b));
+    return exponent == 1.0F    ? PowerForm::ITSELF
+           : exponent == 2.0F  ? PowerForm::SQUARE
+           : exponent == 3.0F  ? PowerForm::CUBE
+           : exponent == 0.5F  ? PowerForm::ROOT
+           : exponent == -1.0F ? PowerForm::INVERSE
+                               : PowerForm::ANY;
+}
+
+HWY_INLINE FloatVector power(FloatVector x, PowerForm form) {
+    const FloatVector infinity = hn::Set(kFloats, std::numeric_limits<float>::infinity());
+    switch (form) {
+        case PowerForm::SQUARE:
+            return hn::Mul(x, x);
+        case PowerForm::CUBE:
+            return hn::Mul(hn::Mul(x, x), x);
+        case PowerForm::ROOT:
+            // The power of -0 is 0, and that of minus infinity is infinity.
+            return hn::IfThenElse(hn::Eq(x, hn::Neg(infinity)), infinity,
+                                  hn::Sqrt(hn::Add(x, hn::Zero(kFloats))));
+        case PowerForm::INVERSE:
+            return hn::Div(hn::Set(kFloats, 1.0F), x);
+        default:
+            return x;
+    }
+}
+
 // Calls body(function of two vectors of real numbers).
 template <typename Body>
 HWY_INLINE void withRealFunction(Function function, Body body) {
@@ -111,14 +147,19 @@ template <typename T>
 void combineFloats(const Combination& combination, const CombinedRow& row) {
     const FloatVector low = hn::Set(kFloats, combination.range.low);
     const FloatVector high = hn::Set(kFloats, combination.range.high);
-    withRealFunction(combination.function, [&](auto function) HWY_ATTR {
+    const auto combine = [&](auto function) HWY_ATTR {
         combineRow<T, T>(
                 row, [](const T* from, auto there) HWY_ATTR { return loadFloats(from, there); },
                 [&](FloatVector a, FloatVector b)
                         HWY_ATTR { return clampLanes(function(a, b), low, high); },
                 [](FloatVector value, T* to, auto there)
                         HWY_ATTR { storeFloats(value, to, there); });
-    });
+    };
+    if (const PowerForm form = powerFormOf<T>(combination, row); form != PowerForm::ANY) {
+        return combine([form](FloatVector a, FloatVector /*b*/)
+                               HWY_ATTR { return power(a, form); });
+    }
+    withRealFunction(combination.function, combine);
 }
 
 // By scaled_sum.h.

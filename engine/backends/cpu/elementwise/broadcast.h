@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "engine/base/status.h"
 #include "engine/numerics/elements.h"
@@ -44,6 +45,11 @@ class Broadcast {
     bool repeatsA() const { return mAxes[mRank - 1].a == 0; }
     bool repeatsB() const { return mAxes[mRank - 1].b == 0; }
 
+    // Whether each row of the output is a row of one input, the next for the next, with the one row
+    // that the other input has.
+    bool repeatsRowOfA() const { return mRank == 2 && isRepeated(&Axis::a) && isWhole(&Axis::b); }
+    bool repeatsRowOfB() const { return mRank == 2 && isRepeated(&Axis::b) && isWhole(&Axis::a); }
+
     // Where a row begins in the inputs.
     struct Offsets {
         int64_t a = 0;
@@ -67,6 +73,13 @@ class Broadcast {
         int64_t b = 0;
     };
 
+    bool isRepeated(int64_t Axis::*stride) const {
+        return mAxes[0].*stride == 0 && mAxes[1].*stride == 1;
+    }
+    bool isWhole(int64_t Axis::*stride) const {
+        return mAxes[0].*stride == mAxes[1].extent && mAxes[1].*stride == 1;
+    }
+
     void add(const Axis& axis) {
         if (axis.extent == 1) {
             return;
@@ -85,13 +98,53 @@ class Broadcast {
     size_t mRank = 0;
 };
 
+// Rows of a few kilobytes.
+inline constexpr int64_t kLongRow = 1 << 11;
+
+// forEachRow() where an input has one short row for all: several of them are made one, of that row
+// again and again.
+template <typename Form>
+Status forEachRepeatedRow(KernelCall& call, int64_t operations, const Broadcast& broadcast,
+                          Form form) {
+    const TensorView& output = call.output(0);
+    const auto fromSize = static_cast<int64_t>(elementSize(call.input(0).type->type));
+    const auto toSize = static_cast<int64_t>(elementSize(output.type->type));
+    const bool repeatsB = broadcast.repeatsRowOfB();
+    const auto* const one = call.input(repeatsB ? 1 : 0).as<std::byte>();
+    const auto* const all = call.input(repeatsB ? 0 : 1).as<std::byte>();
+    auto* const to = output.as<std::byte>();
+    const int64_t count = countOf(output.shape());
+    const int64_t length = broadcast.rowLength();
+    const int64_t rowBytes = length * fromSize;
+    const int64_t together = std::min(kLongRow, count) / length * length;
+    return call.inParallel((count + together - 1) / together, 16 + together * operations / 4,
+                           [&](int64_t begin, int64_t end, size_t /*worker*/) {
+                               alignas(64) std::byte repeated[kLongRow * sizeof(uint32_t)];
+                               for (int64_t i = 0; i < together * fromSize; i += rowBytes) {
+                                   std::memcpy(repeated + i, one, static_cast<size_t>(rowBytes));
+                               }
+                               for (int64_t i = begin * together;
+                                    i < std::min(end * together, count); i += together) {
+                                   const std::byte* const own = all + i * fromSize;
+                                   form(CombinedRow{.a = repeatsB ? own : repeated,
+                                                    .b = repeatsB ? repeated : own,
+                                                    .to = to + i * toSize,
+                                                    .count = std::min(together, count - i)});
+                               }
+                           });
+}
+
 // Calls form(row) for rows that make up output 0 of inputs 0 and 1, on the threads of the call. An
 // element takes `operations` operations. The output has elements.
 template <typename Form>
 Status forEachRow(KernelCall& call, int64_t operations, Form form) {
-    constexpr int64_t kLongRow = 1 << 11;
+    constexpr int64_t kShortRow = kLongRow / 4;
     const TensorView& output = call.output(0);
     const Broadcast broadcast(call.input(0).shape(), call.input(1).shape(), output.shape());
+    if (broadcast.rowLength() <= kShortRow &&
+        (broadcast.repeatsRowOfA() || broadcast.repeatsRowOfB())) {
+        return forEachRepeatedRow(call, operations, broadcast, form);
+    }
     const auto fromSize = static_cast<int64_t>(elementSize(call.input(0).type->type));
     const auto toSize = static_cast<int64_t>(elementSize(output.type->type));
     const auto* a = call.input(0).as<std::byte>();

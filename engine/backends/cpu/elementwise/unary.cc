@@ -62,9 +62,7 @@ void applyToFloats(Function function, const void* from, void* to, int64_t count)
         case Function::FLOOR:
             return apply([](FloatVector x) HWY_ATTR { return hn::Floor(x); });
         case Function::LOG:
-            return apply([](FloatVector x) HWY_ATTR {
-                return eachLane(x, [](float value) { return std::log(value); });
-            });
+            return apply([](FloatVector x) HWY_ATTR { return logarithm(x); });
         case Function::NEG:
             return apply([](FloatVector x) HWY_ATTR { return hn::Neg(x); });
         case Function::RSQRT:
