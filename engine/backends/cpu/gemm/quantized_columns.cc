@@ -14,7 +14,7 @@ constexpr size_t kMostPanelLanes = 64;
 // Bytes of a column in a group.
 constexpr int64_t kWord = sizeof(uint32_t);
 
-// What zero points add to the sums of a column: the sum of (x - x0) * (w - w0) is that of x * w,
+// The share of zero points in the sums of a column: the sum of (x - x0) * (w - w0) is that of x * w,
 // less x0 times the sum of w, less w0 times the sum of x, which only the run knows.
 uint32_t zeroPointsIn(const ByteZeros& zeros, int64_t depth, uint32_t sumOfColumn) {
     const auto x0 = static_cast<uint32_t>(zeros.x);
@@ -89,11 +89,17 @@ void packColumn(const QuantizedGemm& form, const ByteColumns& bytes,
     auto* const biases = reinterpret_cast<int32_t*>(panel);
     auto* const multipliers = reinterpret_cast<float*>(biases + form.lanes);
     std::byte* const weights = reinterpret_cast<std::byte*>(multipliers + form.lanes);
+    const PanelLayout layout = form.layout();
     const int64_t group = form.depthGroup;
-    uint32_t sum = 0;
     int64_t depth = 0;
+    for (const ColumnPart& part : parts) {
+        depth += part.depth;
+    }
+    const int64_t groups = (depth + group - 1) / group;
+    uint32_t sum = 0;
     const auto forEach = [&](auto place) {
-        int64_t at = lane * group;
+        int64_t number = 0;
+        int64_t at = layout.groupOffset(0, groups, lane);
         int64_t inGroup = 0;
         for (const ColumnPart& part : parts) {
             const uint8_t* from = part.first;
@@ -101,10 +107,9 @@ void packColumn(const QuantizedGemm& form, const ByteColumns& bytes,
                 place(at + inGroup, *from);
                 if (++inGroup == group) {
                     inGroup = 0;
-                    at += form.lanes * group;
+                    at = layout.groupOffset(++number, groups, lane);
                 }
             }
-            depth += part.depth;
         }
     };
     if (form.bytes) {

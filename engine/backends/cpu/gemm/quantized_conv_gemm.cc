@@ -21,14 +21,16 @@ namespace {
 class ShapedQuantizedConvGemm final : public WorkItemKernel {
   public:
     ShapedQuantizedConvGemm(const QuantizedGemm& form, const ConvGemmDefinition& definition,
-                            PackedConstant panels, ConvGemmPlan plan, ByteZeros zeros)
+                            PackedConstant panels, ConvGemmPlan plan, ByteZeros zeros,
+                            bool hasSmallWeights)
         : mForm(form),
           mL1d(definition.tuning.l1d),
           mFilter(definition.filter),
           mPanels(panels),
           mEpilogue(definition.epilogue),
           mPlan(std::move(plan)),
-          mZeros(zeros) {}
+          mZeros(zeros),
+          mHasSmallWeights(hasSmallWeights) {}
 
     Status create(const TensorType& x, const TensorType& output, Activation activation) {
         mSigned = x.type == DataType::QUANT8_ASYMM_SIGNED;
@@ -85,6 +87,7 @@ class ShapedQuantizedConvGemm final : public WorkItemKernel {
         block.zeroPoint = mOutputZero;
         block.low = mRange.low;
         block.high = mRange.high;
+        block.hasSmallWeights = mHasSmallWeights;
         block.l1d = mL1d;
         if (mSumsRows) {
             block.weightsZero = mZeros.weights;
@@ -101,6 +104,7 @@ class ShapedQuantizedConvGemm final : public WorkItemKernel {
     const Epilogue mEpilogue;
     const ConvGemmPlan mPlan;
     const ByteZeros mZeros;
+    const bool mHasSmallWeights;
     bool mSigned = false;
     bool mSumsRows = false;
     int32_t mXZero = 0;
@@ -113,11 +117,12 @@ class ShapedQuantizedConvGemm final : public WorkItemKernel {
 class QuantizedConvGemm final : public StepKernel {
   public:
     QuantizedConvGemm(const QuantizedGemm& form, InstructionSet set, ConvGemmDefinition definition,
-                      PackedConstant panels, ByteZeros zeros)
+                      PackedConstant panels, ByteZeros zeros, bool hasSmallWeights)
         : mForm(form),
           mDefinition(std::move(definition)),
           mPanels(panels),
           mZeros(zeros),
+          mHasSmallWeights(hasSmallWeights),
           mName("acc::gemm_int8 " + std::string(form.tile) + " " + std::string(toString(set)) +
                 std::string(mDefinition.rowsName()) + mDefinition.epilogue.name()) {}
 
@@ -142,8 +147,8 @@ class QuantizedConvGemm final : public StepKernel {
                                              .readsResults = !mDefinition.epilogue.empty(),
                                              .threads = mDefinition.threads,
                                              .tuning = mDefinition.tuning.tiling}));
-        auto kernel = std::make_shared<ShapedQuantizedConvGemm>(mForm, mDefinition, mPanels,
-                                                                std::move(plan), mZeros);
+        auto kernel = std::make_shared<ShapedQuantizedConvGemm>(
+                mForm, mDefinition, mPanels, std::move(plan), mZeros, mHasSmallWeights);
         HALYARD_RETURN_IF_ERROR(kernel->create(x, resultOf(types), mDefinition.activation));
         return std::shared_ptr<const ShapedQuantizedConvGemm>(std::move(kernel));
     }
@@ -152,6 +157,7 @@ class QuantizedConvGemm final : public StepKernel {
     const ConvGemmDefinition mDefinition;
     const PackedConstant mPanels;
     const ByteZeros mZeros;
+    const bool mHasSmallWeights;
     const std::string mName;
 };
 
@@ -167,8 +173,12 @@ Result<std::unique_ptr<const StepKernel>> compileQuantizedConvGemm(ConvGemmDefin
     HALYARD_ASSIGN_OR_RETURN(
             const PackedConstant packed,
             packQuantizedConvGemm(form.layout(), definition.filter, zeros, arguments));
-    return std::unique_ptr<const StepKernel>(
-            std::make_unique<QuantizedConvGemm>(form, set, std::move(definition), packed, zeros));
+    bool hasSmallWeights = false;
+    if (form.asksForSmallWeights) {
+        HALYARD_ASSIGN_OR_RETURN(hasSmallWeights, haveSmallWeights(zeros, arguments));
+    }
+    return std::unique_ptr<const StepKernel>(std::make_unique<QuantizedConvGemm>(
+            form, set, std::move(definition), packed, zeros, hasSmallWeights));
 }
 
 }  // namespace halyard::engine::cpu

@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/gemm/quantized_gemm.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
+#include "engine/backends/cpu/gemm/neon_quantized_gemm-inl.h"
 #include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/rounded_bytes-inl.h"
 #include "engine/backends/cpu/gemm/weight_prefetch.h"
@@ -23,12 +24,39 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+#if HWY_TARGET == HWY_NEON
+template <typename Tiles>
+void compute(const QuantizedBlock& block) {
+    if constexpr (requires { typename Tiles::OfSmallWeights; }) {
+        if (block.hasSmallWeights) {
+            computeBlock<typename Tiles::OfSmallWeights>(block);
+            return;
+        }
+    }
+    computeBlock<Tiles>(block);
+}
+
+template <typename Tiles>
+const QuantizedGemm* formOf() {
+    static const QuantizedGemm kForm = {
+            .tile = Tiles::kName,
+            .tileRows = 2 * Tiles::rowsOf(2),
+            .lanes = kPanelColumns,
+            .tileLanes = 2 * kPanelColumns,
+            .depthGroup = Tiles::kGroup,
+            .groupsTogether = Tiles::kGroupsTogether,
+            .bytes = true,
+            .signedLeft = true,
+            .asksForSmallWeights = requires {typename Tiles::OfSmallWeights;
+}
+, .compute = compute<Tiles>
+};
+return &kForm;
+}
+#else
 #if HWY_TARGET == HWY_AVX3
 constexpr int kRows = 14;
 constexpr std::string_view kTile = "14x2";
-#elif HWY_TARGET == HWY_NEON
-constexpr int kRows = 8;
-constexpr std::string_view kTile = "8x2";
 #else
 constexpr int kRows = 5;
 constexpr std::string_view kTile = "5x2";
@@ -137,7 +165,7 @@ HWY_INLINE void storeResult(const Tile& tile, const IntVector (&sums)[kR][kV]) {
     }
 }
 
-// What a row's sums start with: the biases, and what the weights' zero point makes of the row.
+// A row's sums start with the biases and the correction for the weights' zero point.
 template <int kR, int kV>
 HWY_INLINE void startSums(const Tile& tile, IntVector (&sums)[kR][kV]) {
     HALYARD_UNROLL
@@ -208,76 +236,9 @@ void computeTile(const Tile& tile) {
     storeResult(tile, sums);
 }
 
-#if HWY_TARGET == HWY_NEON
-// Two rows at a time; the last row of an odd number is multiplied twice.
-template <int kR, int kV>
-void computeSquares(const Tile& tile) {
-    constexpr int kPairs = (kR + 1) / 2;
-    const QuantizedBlock& block = tile.block;
-    const auto* w =
-            reinterpret_cast<const int8_t*>(tile.panels + 4 * (sizeof(int32_t) + sizeof(float)));
-    int32x4_t squares[kPairs][kV][2];
-    HALYARD_UNROLL
-    for (int p = 0; p < kPairs; ++p) {
-        HALYARD_UNROLL
-        for (int v = 0; v < kV; ++v) {
-            squares[p][v][0] = squares[p][v][1] = vdupq_n_s32(0);
-        }
-    }
-    for (const ptrdiff_t run : block.runs) {
-        const int8_t* const first = static_cast<const int8_t*>(tile.a) + run;
-        for (int64_t k = 0; k < block.runLength; k += SquareProducts::kGroup) {
-            int8x16_t columns[kV][2];
-            HALYARD_UNROLL
-            for (int v = 0; v < kV; ++v) {
-                columns[v][0] = vld1q_s8(w + v * tile.panelBytes);
-                columns[v][1] = vld1q_s8(w + v * tile.panelBytes + 16);
-            }
-            w += 4 * SquareProducts::kGroup;
-            HALYARD_UNROLL
-            for (int p = 0; p < kPairs; ++p) {
-                const int8x16_t group =
-                        SquareProducts::group(first + 2 * p * block.aRow + k,
-                                              first + std::min(2 * p + 1, kR - 1) * block.aRow + k);
-                HALYARD_UNROLL
-                for (int v = 0; v < kV; ++v) {
-                    squares[p][v][0] = SquareProducts::add(squares[p][v][0], group, columns[v][0]);
-                    squares[p][v][1] = SquareProducts::add(squares[p][v][1], group, columns[v][1]);
-                }
-            }
-        }
-    }
-    IntVector sums[kR][kV];
-    startSums(tile, sums);
-    HALYARD_UNROLL
-    for (int r = 0; r < kR; ++r) {
-        HALYARD_UNROLL
-        for (int v = 0; v < kV; ++v) {
-            const int64x2_t left = vreinterpretq_s64_s32(squares[r / 2][v][0]);
-            const int64x2_t right = vreinterpretq_s64_s32(squares[r / 2][v][1]);
-            const int64x2_t row = r % 2 == 0 ? vzip1q_s64(left, right) : vzip2q_s64(left, right);
-            sums[r][v] = hn::Add(sums[r][v], IntVector(vreinterpretq_s32_s64(row)));
-        }
-    }
-    storeResult(tile, sums);
-}
-#endif
-
-template <typename Dot, int kR, int kV>
-constexpr auto tileOf() {
-#if HWY_TARGET == HWY_NEON
-    if constexpr (std::is_same_v<Dot, SquareProducts>) {
-        return &computeSquares<kR, kV>;
-    } else
-#endif
-    {
-        return &computeTile<Dot, kR, kV>;
-    }
-}
-
 template <typename Dot, int kV, int... kR>
 constexpr auto tilesOf(std::integer_sequence<int, kR...> /*rows*/) {
-    return std::array{tileOf<Dot, kR + 1, kV>()...};
+    return std::array{&computeTile<Dot, kR + 1, kV>...};
 }
 
 // By the number of rows, counted from 1.
@@ -336,16 +297,6 @@ class RunSum {
   private:
     alignas(64) typename Dot::Weight mOnes[hn::MaxLanes(kInts) * Dot::kGroup];
 };
-
-#if HWY_TARGET == HWY_NEON
-template <>
-class RunSum<SquareProducts> {
-  public:
-    uint32_t operator()(const int8_t* a, int64_t length) const {
-        return std::accumulate(a, a + length, uint32_t{0});
-    }
-};
-#endif
 
 template <typename Dot>
 void sumRows(const QuantizedBlock& block) {
@@ -406,22 +357,28 @@ const QuantizedGemm* formOf() {
     return &kForm;
 }
 
-}  // namespace
+#endif
 
+}  // namespace halyard::engine::cpu
+
+#if HWY_TARGET == HWY_NEON
+const QuantizedGemm* quantizedForm() {
+    return formOf<WideningTiles<false>>();
+}
+const QuantizedGemm* quantizedDotForm() {
+    return formOf<DotTiles>();
+}
+const QuantizedGemm* quantizedSquareForm() {
+    return formOf<SquareTiles>();
+}
+#else
 const QuantizedGemm* quantizedForm() {
     return formOf<Products>();
 }
-
+#endif
 #if HWY_TARGET == HWY_AVX3
 const QuantizedGemm* quantizedDotForm() {
     return formOf<ByteProducts>();
-}
-#elif HWY_TARGET == HWY_NEON
-const QuantizedGemm* quantizedDotForm() {
-    return formOf<SignedProducts>();
-}
-const QuantizedGemm* quantizedSquareForm() {
-    return formOf<SquareProducts>();
 }
 #endif
 

@@ -3,15 +3,17 @@
 // Products of 8-bit matrices, one of which is packed beforehand; lines, rows and runs are those of
 // float_gemm.h. Sums are exact, and go back to 8 bits as numerics/requantize.h says.
 //
-// What the left matrix holds depends on the form, so that it is read without being changed: bytes
+// The elements of the left matrix depend on the form, so that they are read as they are: bytes
 // where the processor has sums of products of bytes, unsigned ones or signed ones, otherwise
 // differences from the zero point in 16 bits.
 //
 // A panel: [each lane's bias, int32][each lane's multiplier, float], then the weights as
-// [run, depthGroup at a time][lane][depthGroup].
+// [run, depthGroup at a time][lane][depthGroup]. Where groups lie together, two of them do in each
+// lane: [run, two groups at a time][lane][2][depthGroup], and a last one as before.
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,15 +25,22 @@
 
 namespace halyard::engine::cpu {
 
-// What the bytes of panels depend on.
+// The layout of the bytes of panels.
 struct PanelLayout {
     int64_t lanes = 1;
-    int64_t depthGroup = 1;  // elements of a run that are multiplied together
-    bool bytes = false;      // the left matrix and the weights are bytes, otherwise 16 bits
+    int64_t depthGroup = 1;      // elements of a run that are multiplied together
+    int64_t groupsTogether = 1;  // 1 or 2
+    bool bytes = false;          // the left matrix and the weights are bytes, otherwise 16 bits
 
-    HALYARD_FIELDS(lanes, depthGroup, bytes)
+    HALYARD_FIELDS(lanes, depthGroup, groupsTogether, bytes)
 
     int64_t panels(int64_t columns) const { return (columns + lanes - 1) / lanes; }
+    // Where a lane's group lies, in elements from the begin of a run that has so many.
+    int64_t groupOffset(int64_t group, int64_t groups, int64_t lane) const {
+        const int64_t before = group / groupsTogether * groupsTogether;
+        const int64_t together = std::min(groupsTogether, groups - before);
+        return (before * lanes + lane * together + group - before) * depthGroup;
+    }
     // Bytes of one panel of a matrix with `depth` rows, a multiple of depthGroup.
     int64_t panelBytes(int64_t depth) const {
         return lanes * (int64_t{sizeof(int32_t) + sizeof(float)} + depth * (bytes ? 1 : 2));
@@ -60,7 +69,8 @@ struct QuantizedBlock {
     // Where weights are bytes with a zero point: that, with room for a sum per row of all lines.
     int32_t weightsZero = 0;
     int32_t* rowSums = nullptr;
-    L1dSets l1d = {};  // of the processor
+    bool hasSmallWeights = false;  // where they are signed bytes, none of them is -128
+    L1dSets l1d = {};              // of the processor
 };
 
 struct QuantizedGemm {
@@ -69,12 +79,17 @@ struct QuantizedGemm {
     int64_t lanes = 1;
     int64_t tileLanes = 1;
     int64_t depthGroup = 1;
+    int64_t groupsTogether = 1;
     bool bytes = false;
-    bool signedLeft = false;  // where they are bytes, those of the left matrix are signed
+    bool signedLeft = false;           // where they are bytes, those of the left matrix are signed
+    bool asksForSmallWeights = false;  // is faster with QuantizedBlock::hasSmallWeights
     void (*compute)(const QuantizedBlock& block) = nullptr;
 
     PanelLayout layout() const {
-        return {.lanes = lanes, .depthGroup = depthGroup, .bytes = bytes};
+        return {.lanes = lanes,
+                .depthGroup = depthGroup,
+                .groupsTogether = groupsTogether,
+                .bytes = bytes};
     }
     int64_t panels(int64_t columns) const { return layout().panels(columns); }
     int64_t panelBytes(int64_t depth) const { return layout().panelBytes(depth); }

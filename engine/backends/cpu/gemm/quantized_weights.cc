@@ -3,6 +3,7 @@
 #include "engine/backends/cpu/gemm/quantized_weights.h"
 
 #include <cstring>
+#include <limits>
 
 #include "engine/numerics/requantize.h"
 
@@ -45,31 +46,35 @@ struct PackedQuantizedConvGemm {
     }
 
   private:
-    // Puts the weights of one channel, which lie at `from`, where the groups of its lane are, from
-    // `to` on, and padding where there are none (`from` is null: no channel). convert(uint8_t)
-    // gives a weight. Prepare time is spent here.
+    // Puts the weights of one channel, which lie at `from`, where the groups of its lane are, with
+    // the first run at `run`, and padding where there are none (`from` is null: no channel).
+    // convert(uint8_t) gives a weight. Prepare time is spent here.
     template <int kGroup, typename T, typename Convert>
-    static void placeWeights(const ConvGemmFilter& filter, int64_t lanes, const uint8_t* from,
-                             T padding, T* to, Convert convert) {
+    void placeWeights(const uint8_t* from, T padding, T* run, int64_t lane, Convert convert) const {
         const int64_t length = from == nullptr ? 0 : filter.runLength;
         const int64_t whole = length / kGroup * kGroup;
-        const auto place = [&](auto weightOf) {
+        const int64_t groups = filter.paddedRun / kGroup;
+        T* to = run + lane * kGroup;
+        const auto place = [&](int64_t first, auto weightOf) {
             T group[kGroup];
             for (int64_t i = 0; i < kGroup; ++i) {
                 group[i] = weightOf(i);
             }
+            if (layout.groupsTogether > 1) {
+                to = run + layout.groupOffset(first / kGroup, groups, lane);
+            }
             std::memcpy(to, group, sizeof(group));
-            to += lanes * kGroup;
+            to += layout.lanes * kGroup;
         };
-        for (int64_t run = 0; run < filter.runs; ++run) {
+        for (int64_t i = 0; i < filter.runs; ++i, run += layout.lanes * filter.paddedRun) {
             for (int64_t first = 0; first < whole; first += kGroup) {
                 uint8_t bytes[kGroup];
                 std::memcpy(bytes, from + first, sizeof(bytes));
-                place([&](int64_t i) { return convert(bytes[i]); });
+                place(first, [&](int64_t at) { return convert(bytes[at]); });
             }
             for (int64_t first = whole; first < filter.paddedRun; first += kGroup) {
-                place([&](int64_t i) {
-                    return first + i < length ? convert(from[first + i]) : padding;
+                place(first, [&](int64_t at) {
+                    return first + at < length ? convert(from[first + at]) : padding;
                 });
             }
             from += length;  // none: 0
@@ -80,19 +85,19 @@ struct PackedQuantizedConvGemm {
     template <typename T, typename Convert>
     void placeLane(const uint8_t* from, T padding, std::byte* at, int64_t lane,
                    Convert convert) const {
-        T* const to = reinterpret_cast<T*>(at) + lane * layout.depthGroup;
+        T* const to = reinterpret_cast<T*>(at);
         switch (layout.depthGroup) {
             case 1:
-                placeWeights<1>(filter, layout.lanes, from, padding, to, convert);
+                placeWeights<1>(from, padding, to, lane, convert);
                 break;
             case 2:
-                placeWeights<2>(filter, layout.lanes, from, padding, to, convert);
+                placeWeights<2>(from, padding, to, lane, convert);
                 break;
             case 4:
-                placeWeights<4>(filter, layout.lanes, from, padding, to, convert);
+                placeWeights<4>(from, padding, to, lane, convert);
                 break;
             default:
-                placeWeights<8>(filter, layout.lanes, from, padding, to, convert);
+                placeWeights<8>(from, padding, to, lane, convert);
         }
     }
 
@@ -144,7 +149,33 @@ struct PackedQuantizedConvGemm {
     }
 };
 
+// A ConstantQuestion: whether no weight is -128 as it is packed.
+struct SmallWeights {
+    ConstantSource<uint8_t> weights;
+    int64_t count = 0;
+    uint8_t flipWeights = 0;
+
+    static constexpr std::string_view kName = "int8 weights without -128";
+    HALYARD_FIELDS(weights, count, flipWeights)
+
+    bool holds() const {
+        return std::memchr(weights.data, 0x80 ^ flipWeights, static_cast<size_t>(count)) == nullptr;
+    }
+};
+
 }  // namespace
+
+Result<bool> haveSmallWeights(const ByteZeros& zeros, const KernelArguments& arguments) {
+    // The zero point is packed as well, as padding.
+    if (zeros.weights == std::numeric_limits<int8_t>::min()) {
+        return false;
+    }
+    HALYARD_ASSIGN_OR_RETURN(const int64_t count,
+                             typeOf(arguments, arguments.node.inputs[1]).shape.elementCount());
+    return arguments.constants.holds(SmallWeights{.weights = constantOf<uint8_t>(arguments, 1),
+                                                  .count = count,
+                                                  .flipWeights = zeros.flipWeights});
+}
 
 Result<PackedConstant> packQuantizedConvGemm(const PanelLayout& layout,
                                              const ConvGemmFilter& filter, const ByteZeros& zeros,

@@ -16,4 +16,7 @@ Result<PackedConstant> packQuantizedConvGemm(const PanelLayout& layout,
                                              const ConvGemmFilter& filter, const ByteZeros& zeros,
                                              const KernelArguments& arguments);
 
+// Whether none of those weights is -128 as it is packed, for QuantizedBlock::hasSmallWeights.
+Result<bool> haveSmallWeights(const ByteZeros& zeros, const KernelArguments& arguments);
+
 }  // namespace halyard::engine::cpu

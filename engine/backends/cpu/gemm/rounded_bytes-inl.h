@@ -27,7 +27,7 @@ constexpr Floats kFloats;
 using Bytes = hn::Rebind<uint8_t, Floats>;
 constexpr Bytes kBytes;
 
-// What bytes are held within.
+// The bounds that bytes are clamped to.
 enum class ByteBounds : uint8_t {
     ANY,
     TYPE,       // the bounds of their type
@@ -146,6 +146,63 @@ class RoundedBytes {
 
     hn::Vec<hn::Rebind<int32_t, Floats>> mZeroPoint;
     hn::Vec<Floats> mLow, mHigh;
+};
+#endif
+
+#if HWY_TARGET == HWY_NEON
+// Vectors of sums as vectors of bytes: each narrowing saturates, which leaves to the bounds only
+// the bytes. One object serves all rows of a tile.
+class NarrowedBytes {
+  public:
+    HWY_INLINE NarrowedBytes(int32_t zeroPoint, int32_t low, int32_t high)
+        : mZeroPoint(vdupq_n_s16(static_cast<int16_t>(zeroPoint))),
+          mLow(vdupq_n_u8(static_cast<uint8_t>(low))),
+          mHigh(vdupq_n_u8(static_cast<uint8_t>(high))) {}
+
+    // Two vectors of sums as 16-bit integers, with the zero point.
+    HWY_INLINE int16x8_t narrowed(int32x4_t a, int32x4_t b, float32x4_t ma, float32x4_t mb) const {
+        return vqaddq_s16(vqmovn_high_s32(vqmovn_s32(rounded(a, ma)), rounded(b, mb)), mZeroPoint);
+    }
+    // Those as bytes, of one vector or of two. kSigned: the bounds are signed bytes. kBounds are
+    // byteBoundsOf() them, or ANY.
+    template <bool kSigned, ByteBounds kBounds>
+    HWY_INLINE uint8x8_t bytes(int16x8_t a) const {
+        if constexpr (kSigned) {
+            const int8x8_t bytes = vqmovn_s16(a);
+            return vreinterpret_u8_s8(
+                    kBounds != ByteBounds::ANY
+                            ? bytes
+                            : vmin_s8(vmax_s8(bytes, vreinterpret_s8_u8(vget_low_u8(mLow))),
+                                      vreinterpret_s8_u8(vget_low_u8(mHigh))));
+        } else {
+            const uint8x8_t bytes = vqmovun_s16(a);
+            return kBounds != ByteBounds::ANY
+                           ? bytes
+                           : vmin_u8(vmax_u8(bytes, vget_low_u8(mLow)), vget_low_u8(mHigh));
+        }
+    }
+    template <bool kSigned, ByteBounds kBounds>
+    HWY_INLINE uint8x16_t bytes(int16x8_t a, int16x8_t b) const {
+        if constexpr (kSigned) {
+            const int8x16_t bytes = vqmovn_high_s16(vqmovn_s16(a), b);
+            return vreinterpretq_u8_s8(
+                    kBounds != ByteBounds::ANY
+                            ? bytes
+                            : vminq_s8(vmaxq_s8(bytes, vreinterpretq_s8_u8(mLow)),
+                                       vreinterpretq_s8_u8(mHigh)));
+        } else {
+            const uint8x16_t bytes = vqmovun_high_s16(vqmovun_s16(a), b);
+            return kBounds != ByteBounds::ANY ? bytes : vminq_u8(vmaxq_u8(bytes, mLow), mHigh);
+        }
+    }
+
+  private:
+    static HWY_INLINE int32x4_t rounded(int32x4_t sums, float32x4_t multipliers) {
+        return vcvtnq_s32_f32(vmulq_f32(vcvtq_f32_s32(sums), multipliers));
+    }
+
+    int16x8_t mZeroPoint;
+    uint8x16_t mLow, mHigh;
 };
 #endif
 

@@ -99,37 +99,81 @@ struct ByteProducts : FourBytes<uint8_t> {
 #endif
 
 #if HWY_TARGET == HWY_NEON
+// Products are volatile, so that they and the loads between them stay in the order in which they
+// are written: compilers move loads far ahead, and products next to those that wait for them, and
+// run out of registers. Highway 1.0.3 knows none of these instructions.
+
 // For the assembler, which else knows no more than the file is compiled for.
 #undef HALYARD_ARM_PRODUCTS
 #define HALYARD_ARM_PRODUCTS ".arch armv8.2-a+crypto+dotprod+i8mm\n\t"
 
-// Four products of signed bytes: sdot, of which Highway 1.0.3 does not know.
-struct SignedProducts : FourBytes<int8_t> {
-    static HWY_INLINE IntVector add(IntVector sum, IntVector group, Weights weights) {
-        asm(HALYARD_ARM_PRODUCTS "sdot %0.4s, %1.16b, %2.16b"
-            : "+w"(sum.raw)
-            : "w"(group.raw), "w"(weights.raw));
-        return sum;
-    }
-};
+// Adds to each lane four products of signed bytes: of the lane's weights and of lane kLane of the
+// row, which is of four bytes: sdot.
+template <int kLane>
+HWY_INLINE int32x4_t addDotLane(int32x4_t sum, int8x16_t weights, int8x16_t row) {
+    asm volatile(HALYARD_ARM_PRODUCTS "sdot %0.4s, %1.16b, %2.4b[%3]"
+                 : "+w"(sum)
+                 : "w"(weights), "w"(row), "i"(kLane));
+    return sum;
+}
 
 // Eight products of signed bytes, of two rows with two columns at once: smmla. Sums are of
 // (row, column), (row, next column), (next row, column), (next row, next column).
-struct SquareProducts {
-    using Element = int8_t;
-    using Weight = int8_t;
-    static constexpr int kGroup = 8;
+HWY_INLINE int32x4_t addSquare(int32x4_t sum, int8x16_t rows, int8x16_t columns) {
+    asm volatile(HALYARD_ARM_PRODUCTS "smmla %0.4s, %1.16b, %2.16b"
+                 : "+w"(sum)
+                 : "w"(rows), "w"(columns));
+    return sum;
+}
 
-    static HWY_INLINE int8x16_t group(const Element* row, const Element* nextRow) {
-        return vcombine_s8(vld1_s8(row), vld1_s8(nextRow));
-    }
-    static HWY_INLINE int32x4_t add(int32x4_t sum, int8x16_t group, int8x16_t weights) {
-        asm(HALYARD_ARM_PRODUCTS "smmla %0.4s, %1.16b, %2.16b"
-            : "+w"(sum)
-            : "w"(group), "w"(weights));
-        return sum;
-    }
-};
+// The lower and the upper eight bytes of two rows.
+HWY_INLINE int8x16_t lowerHalves(int8x16_t row, int8x16_t nextRow) {
+    int8x16_t both;
+    asm volatile("zip1 %0.2d, %1.2d, %2.2d" : "=w"(both) : "w"(row), "w"(nextRow));
+    return both;
+}
+HWY_INLINE int8x16_t upperHalves(int8x16_t row, int8x16_t nextRow) {
+    int8x16_t both;
+    asm volatile("zip2 %0.2d, %1.2d, %2.2d" : "=w"(both) : "w"(row), "w"(nextRow));
+    return both;
+}
+
+// The first bytes of a vector, of which no others are read.
+HWY_INLINE int8x16_t loadEight(const int8_t* from) {
+    int8x16_t eight;
+    asm("ldr %d0, %1" : "=w"(eight) : "m"(*reinterpret_cast<const int8_t(*)[8]>(from)));
+    return eight;
+}
+HWY_INLINE int8x16_t loadFour(const int8_t* from) {
+    int8x16_t four;
+    asm("ldr %s0, %1" : "=w"(four) : "m"(*reinterpret_cast<const int8_t(*)[4]>(from)));
+    return four;
+}
+
+// Products of the lower or the upper eight bytes in 16 bits, and the sums of two neighbours in 32.
+HWY_INLINE int16x8_t productsOfLower(int8x16_t x, int8x16_t weights) {
+    int16x8_t products;
+    asm volatile("smull %0.8h, %1.8b, %2.8b" : "=w"(products) : "w"(x), "w"(weights));
+    return products;
+}
+HWY_INLINE int16x8_t productsOfUpper(int8x16_t x, int8x16_t weights) {
+    int16x8_t products;
+    asm volatile("smull2 %0.8h, %1.16b, %2.16b" : "=w"(products) : "w"(x), "w"(weights));
+    return products;
+}
+HWY_INLINE int16x8_t addProductsOfUpper(int16x8_t sum, int8x16_t x, int8x16_t weights) {
+    asm volatile("smlal2 %0.8h, %1.16b, %2.16b" : "+w"(sum) : "w"(x), "w"(weights));
+    return sum;
+}
+HWY_INLINE int32x4_t sumsOfPairs(int16x8_t products) {
+    int32x4_t sums;
+    asm volatile("saddlp %0.4s, %1.8h" : "=w"(sums) : "w"(products));
+    return sums;
+}
+HWY_INLINE int32x4_t addPairs(int32x4_t sum, int16x8_t products) {
+    asm volatile("sadalp %0.4s, %1.8h" : "+w"(sum) : "w"(products));
+    return sum;
+}
 #endif
 
 }  // namespace HWY_NAMESPACE
