@@ -25,7 +25,7 @@ from halyard.timing import machine
 @click.command(
     epilog=examples(
         "halyard bench operators --operation TRANSPOSE",
-        "halyard bench operators --operation PAD,MIRROR_PAD --threads 2 --json out.json",
+        "halyard bench operators --operation PAD,MIRROR_PAD --json out.json",
     )
 )
 @click.option(
@@ -41,9 +41,28 @@ from halyard.timing import machine
     type=click.IntRange(1),
     help="So many of a kind and type, those first that take the longest.",
 )
-@click.option("--threads", default=1, show_default=True, type=click.IntRange(1, 64))
-@click.option("--runs", default=30, show_default=True, type=click.IntRange(1, 100_000))
-@click.option("--peers", "peer_names", default="litert,onnxruntime", show_default=True)
+@click.option(
+    "--threads",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Of ours and of each peer.",
+)
+@click.option(
+    "--runs",
+    default=30,
+    show_default=True,
+    type=click.IntRange(1, 100_000),
+    help="Executions of each that count.",
+)
+@click.option(
+    "--peers",
+    "peer_names",
+    default="litert,onnxruntime",
+    show_default=True,
+    metavar="LIST",
+    help="Those that are installed of these.",
+)
 @backends_option("Ours, in order of preference.")
 @json_option
 def operators(
