@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -92,7 +93,7 @@ class Product {
         block.runLength = mRun;
         block.lines = mExtents.lines;
         block.rows = mExtents.rows;
-        block.panels = mPanels.data();
+        block.panels = mPanels;
         block.columns = mExtents.columns;
         block.c = bytes.bytes().data();
         block.cLine = mExtents.rows * mExtents.columns;
@@ -173,7 +174,12 @@ class Product {
         cpu::ByteColumns bytes;
         bytes.columnsAreSigned = true;
         const int64_t panelBytes = mForm.panelBytes(mRow);
-        mPanels.resize(static_cast<size_t>(mForm.panels(mExtents.columns) * panelBytes));
+        constexpr size_t kAlignment = 64;
+        const auto size = static_cast<size_t>(mForm.panels(mExtents.columns) * panelBytes);
+        mPanelMemory.resize(size + kAlignment);
+        size_t room = mPanelMemory.size();
+        void* panels = mPanelMemory.data();
+        mPanels = static_cast<std::byte*>(std::align(kAlignment, size, panels, room));
         mWeights.resize(static_cast<size_t>(mExtents.columns * mRow));
         for (int8_t& weight : mWeights) {
             weight = static_cast<int8_t>(
@@ -183,7 +189,7 @@ class Product {
             mBiases.push_back(random.integer(-mNumbers.bias, mNumbers.bias));
             const float least = mNumbers.multiplier / (mNumbers.allMultipliersAlike ? 1 : 4);
             mMultipliers.push_back(random.real(least, mNumbers.multiplier));
-            std::byte* const panel = mPanels.data() + column / mForm.lanes * panelBytes;
+            std::byte* const panel = mPanels + column / mForm.lanes * panelBytes;
             const int64_t lane = column % mForm.lanes;
             packRuns(bytes, column, panel, lane);
             auto* const biases = reinterpret_cast<int32_t*>(panel);
@@ -221,7 +227,8 @@ class Product {
     std::vector<int8_t> mWeights;  // [column][k]
     std::vector<int32_t> mBiases;
     std::vector<float> mMultipliers;
-    std::vector<std::byte> mPanels;
+    std::vector<std::byte> mPanelMemory;
+    std::byte* mPanels = nullptr;
 };
 
 void expectExact(const Extents& extents, const Numbers& numbers) {
