@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks of quantized_gemm.h on NEON, cut into tiles.
+// Blocks of quantized_block.h on NEON, cut into tiles.
 // For sources that targets.h compiles once for each instruction set.
 
 // Read again for each instruction set.
@@ -22,7 +22,7 @@
 #include "engine/backends/cpu/gemm/neon_dot_tiles-inl.h"
 #include "engine/backends/cpu/gemm/neon_row_tiles-inl.h"
 #include "engine/backends/cpu/gemm/neon_widening_tiles-inl.h"
-#include "engine/backends/cpu/gemm/quantized_gemm.h"
+#include "engine/backends/cpu/gemm/quantized_block.h"
 #include "engine/backends/cpu/hardware/l1d_sets.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -14,8 +14,8 @@ constexpr size_t kMostPanelLanes = 64;
 // Bytes of a column in a group.
 constexpr int64_t kWord = sizeof(uint32_t);
 
-// The share of zero points in the sums of a column: the sum of (x - x0) * (w - w0) is that of x * w,
-// less x0 times the sum of w, less w0 times the sum of x, which only the run knows.
+// The share of zero points in the sums of a column: the sum of (x - x0) * (w - w0) is that of x *
+// w, less x0 times the sum of w, less w0 times the sum of x, which only the run knows.
 uint32_t zeroPointsIn(const ByteZeros& zeros, int64_t depth, uint32_t sumOfColumn) {
     const auto x0 = static_cast<uint32_t>(zeros.x);
     const auto w0 = static_cast<uint32_t>(zeros.weights);
