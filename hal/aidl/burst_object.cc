@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kNoToken = -1;
 
 // Bytes that an object takes beside the last execution's report.
-constexpr size_t kOverhead = 1024;
+constexpr size_t kBurstOverhead = 1024;
 
 Status checkTokens(const nn::Request& request, std::span<const int64_t> tokens) {
     if (tokens.size() != request.pools.size()) {
@@ -51,9 +51,10 @@ BurstObject::BurstObject(std::shared_ptr<const driver::PreparedModel> model, Res
 Result<std::shared_ptr<BurstObject>> BurstObject::create(
         std::shared_ptr<const driver::PreparedModel> model, const Dialect& dialect) {
     const size_t outputs = model->boundary().outputs.size();
-    HALYARD_ASSIGN_OR_RETURN(Reservation held,
-                             Reservation::create(model->client()->account().memory,
-                                                 kOverhead + driver::resultFootprintOf(outputs)));
+    HALYARD_ASSIGN_OR_RETURN(
+            Reservation held,
+            Reservation::create(model->client()->account().memory,
+                                kBurstOverhead + driver::resultFootprintOf(outputs)));
     return std::shared_ptr<BurstObject>(
             new BurstObject(std::move(model), std::move(held), dialect));
 }

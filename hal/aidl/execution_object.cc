@@ -22,7 +22,7 @@ using nn::IExecution;
 namespace {
 
 // Bytes that an object takes beside its request.
-constexpr size_t kOverhead = 1024;
+constexpr size_t kExecutionOverhead = 1024;
 
 Status checkCount(std::string_view what, size_t given, size_t model) {
     return given == model ? Status()
@@ -79,7 +79,7 @@ Result<std::shared_ptr<ExecutionObject>> ExecutionObject::create(
     HALYARD_ASSIGN_OR_RETURN(
             execution->mHeld,
             Reservation::create(client.account().memory,
-                                kOverhead + driver::footprintOf(execution->mRequest) +
+                                kExecutionOverhead + driver::footprintOf(execution->mRequest) +
                                         execution->mMemory.size() * sizeof(KeptMemory) +
                                         driver::resultFootprintOf(boundary.outputs.size())));
     return execution;

@@ -18,7 +18,7 @@ using nn::IFencedExecutionCallback;
 namespace {
 
 // Bytes that an object takes, with the kernel's reference to it.
-constexpr size_t kOverhead = 1024;
+constexpr size_t kFencedOverhead = 1024;
 
 // IFencedExecutionCallback of an execution that is over.
 class FencedExecutionObject final : public AidlObject {
@@ -67,8 +67,8 @@ Result<nn::FencedExecutionResult> executeFenced(const driver::PreparedModel& mod
     HALYARD_RETURN_IF_ERROR(options.status());
     HALYARD_RETURN_IF_ERROR(model.validateFenced(request, dialect.version));
     // Charged first: a result that can't be answered is not computed.
-    HALYARD_ASSIGN_OR_RETURN(Reservation held,
-                             Reservation::create(model.client()->account().memory, kOverhead));
+    HALYARD_ASSIGN_OR_RETURN(Reservation held, Reservation::create(model.client()->account().memory,
+                                                                   kFencedOverhead));
     const driver::ExecutionResult result = model.executeFenced(request, dialect.version, *options);
     HALYARD_RETURN_IF_ERROR(result.status);
     nn::FencedExecutionResult wire;

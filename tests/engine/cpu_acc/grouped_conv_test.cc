@@ -21,17 +21,16 @@ namespace {
 using cpu::InstructionSet;
 using cpu_test::expectEqual;
 using cpu_test::Layer;
-using cpu_test::Outcome;
 using cpu_test::run;
 using ref_test::RandomValues;
 using ref_test::typeOf;
 
 void expectSameAsReference(const Layer& layer) {
-    const Outcome expected = run(layer, makeCpuRef(), 1);
+    const cpu_test::Outcome expected = run(layer, makeCpuRef(), 1);
     for (const InstructionSet set : cpu::availableInstructionSets()) {
         for (const size_t threads : {size_t{1}, size_t{3}}) {
             SCOPED_TRACE(std::string(toString(set)) + ", threads: " + std::to_string(threads));
-            const Outcome actual = run(layer, makeCpuAcc(set), threads);
+            const cpu_test::Outcome actual = run(layer, makeCpuAcc(set), threads);
             expectEqual(actual.output, expected.output);
             EXPECT_EQ(actual.allocations, 0U);
         }

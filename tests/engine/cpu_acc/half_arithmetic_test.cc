@@ -25,9 +25,7 @@ namespace {
 
 using cpu::Form;
 using cpu::InstructionSet;
-using cpu_test::Kind;
 using cpu_test::Layer;
-using cpu_test::Outcome;
 using cpu_test::randomLayer;
 using ref_test::RandomValues;
 using ref_test::Values;
@@ -41,7 +39,7 @@ Values integers(RandomValues& random, const TensorType& type, int32_t most) {
 }
 
 // Sums of small integers are exact in binary16, in any order.
-Layer exactLayer(RandomValues& random, Kind kind) {
+Layer exactLayer(RandomValues& random, cpu_test::Kind kind) {
     Layer layer = randomLayer(random, kind, DataType::FLOAT16, DataType::FLOAT16);
     layer.x = integers(random, layer.x.type, 2);
     layer.weights = integers(random, layer.weights.type, 2);
@@ -50,7 +48,7 @@ Layer exactLayer(RandomValues& random, Kind kind) {
     return layer;
 }
 
-class HalfArithmetic : public testing::TestWithParam<Kind> {};
+class HalfArithmetic : public testing::TestWithParam<cpu_test::Kind> {};
 
 TEST_P(HalfArithmetic, IsExactWhereBinary16HasTheSums) {
     RandomValues random;
@@ -59,11 +57,11 @@ TEST_P(HalfArithmetic, IsExactWhereBinary16HasTheSums) {
         const Layer layer = exactLayer(random, GetParam());
         SCOPED_TRACE("round " + std::to_string(round) + ": x " + layer.x.type.toString() +
                      ", weights " + layer.weights.type.shape.toString());
-        const Outcome expected = run(layer, makeCpuRef(), 1);
+        const cpu_test::Outcome expected = run(layer, makeCpuRef(), 1);
         for (const InstructionSet set : cpu::availableInstructionSets()) {
             for (const size_t threads : {size_t{1}, size_t{3}}) {
                 SCOPED_TRACE(std::string(toString(set)) + ", threads: " + std::to_string(threads));
-                const Outcome actual = run(layer, makeCpuAcc(set), threads);
+                const cpu_test::Outcome actual = run(layer, makeCpuAcc(set), threads);
                 EXPECT_EQ(actual.output.bytes, expected.output.bytes);
                 EXPECT_EQ(actual.allocations, 0U);
                 EXPECT_EQ(actual.kernel.find("_half") != std::string::npos,
@@ -82,13 +80,13 @@ TEST_P(HalfArithmetic, IsWithinItsRoundings) {
     for (int round = 0; round < 6 && !HasFailure(); ++round) {
         Layer layer = randomLayer(random, GetParam(), DataType::FLOAT16, DataType::FLOAT16);
         layer.relaxed = true;
-        const Outcome expected = run(layer, makeCpuRef(), 1);
+        const cpu_test::Outcome expected = run(layer, makeCpuRef(), 1);
         const std::vector<double> b = ref_test::stored(expected.output);
         const Shape& weights = layer.weights.type.shape;
-        const double terms =
-                1.0 + static_cast<double>(*weights.elementCount()) /
-                              (GetParam() == Kind::DEPTHWISE ? weights[3]
-                                                             : static_cast<double>(weights[0]));
+        const double terms = 1.0 + static_cast<double>(*weights.elementCount()) /
+                                           (GetParam() == cpu_test::Kind::DEPTHWISE
+                                                    ? weights[3]
+                                                    : static_cast<double>(weights[0]));
         for (const InstructionSet set : cpu::availableInstructionSets()) {
             const std::vector<double> a = ref_test::stored(run(layer, makeCpuAcc(set), 1).output);
             ASSERT_EQ(a.size(), b.size());
@@ -101,8 +99,9 @@ TEST_P(HalfArithmetic, IsWithinItsRoundings) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, HalfArithmetic,
-                         testing::Values(Kind::CONVOLUTION, Kind::GROUPED, Kind::DEPTHWISE,
-                                         Kind::FULLY_CONNECTED));
+                         testing::Values(cpu_test::Kind::CONVOLUTION, cpu_test::Kind::GROUPED,
+                                         cpu_test::Kind::DEPTHWISE,
+                                         cpu_test::Kind::FULLY_CONNECTED));
 
 TEST(HalfArithmetic, LetsNotANumberAndInfinityThrough) {
     constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
