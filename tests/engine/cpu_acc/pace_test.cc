@@ -169,6 +169,13 @@ std::vector<LargeNode> cases() {
              quant8,
              2,
              bits(1, 3)},
+            {"TransposeConv2d",
+             TransposeConv2d{
+                     .window = {.padding = PaddingScheme::EXPLICIT, .strideH = 2, .strideW = 2}},
+             {f32({1, 32, 32, 256}), f32({128, 4, 4, 256}), f32({128}), std::nullopt},
+             {},
+             int64_t{32} * 32 * 256 * 16 * 128 / kProducts,
+             bits(1, 3)},
             {"BatchMatmul", BatchMatmul(), {f32({1, 1 << 16}), f32({1 << 16, 256})}},
             {"BatchMatmulOfBytes",
              BatchMatmul(),

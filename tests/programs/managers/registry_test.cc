@@ -53,9 +53,9 @@ class FakeRemote : public RemoteObject {
     uint64_t mLast = 0;
 };
 
-constexpr uid_t kUser = 10001;
+constexpr uid_t kOwner = 10001;
 
-Owner of(const Bystander& process, uid_t user = kUser) {
+Owner of(const Bystander& process, uid_t user = kOwner) {
     return {.pid = process.pid(), .uid = user};
 }
 
@@ -84,7 +84,7 @@ class RegistryTest : public ::testing::Test {
     };
     std::vector<Told> told;
     Instance last;  // that somebody was told of
-    const Owner me = {.pid = getpid(), .uid = kUser};
+    const Owner me = {.pid = getpid(), .uid = kOwner};
     std::shared_ptr<Registry> mRegistry;
 };
 
@@ -400,16 +400,16 @@ TEST_F(RegistryTest, NoUserTakesThePlacesOfAllProcesses) {
         }
         return taken;
     };
-    EXPECT_EQ(addAll(kUser + 1), 4U);
-    EXPECT_EQ(addAll(kUser + 2), 2U);
-    EXPECT_EQ(addAll(kUser + 3), 1U);
+    EXPECT_EQ(addAll(kOwner + 1), 4U);
+    EXPECT_EQ(addAll(kOwner + 2), 2U);
+    EXPECT_EQ(addAll(kOwner + 3), 1U);
     // Declared services have room in any case.
     const Bystander declared;
     EXPECT_EQ(
-            mRegistry->add("declared", ObjectRef(remote()), kChain, of(declared, kUser + 1)).code(),
+            mRegistry->add("declared", ObjectRef(remote()), kChain, of(declared, kOwner + 1)).code(),
             StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_TRUE(mRegistry
-                        ->add("declared", ObjectRef(remote()), kChain, of(declared, kUser + 1),
+                        ->add("declared", ObjectRef(remote()), kChain, of(declared, kOwner + 1),
                               Room::RESERVED)
                         .ok());
 }
@@ -432,7 +432,7 @@ TEST_F(RegistryTest, NoUserTakesTheRoomOfAllNames) {
     // The room of each process, whatever its user's others took; and another user's share.
     EXPECT_EQ(fill(of(second)), 2U);
     const Bystander third;
-    EXPECT_EQ(fill(of(third, kUser + 1)), 2U + 2U);
+    EXPECT_EQ(fill(of(third, kOwner + 1)), 2U + 2U);
 }
 
 TEST_F(RegistryTest, SharesComeBackWithWhatIsTakenOut) {
@@ -485,7 +485,7 @@ TEST_F(RegistryTest, NothingIsKeptForAProcessThatIsGone) {
 
 TEST_F(RegistryTest, CallersWithoutAProcessIdAreServed) {
     const auto service = remote();
-    ASSERT_TRUE(mRegistry->add("x", ObjectRef(service), kChain, {.pid = 0, .uid = kUser}).ok());
+    ASSERT_TRUE(mRegistry->add("x", ObjectRef(service), kChain, {.pid = 0, .uid = kOwner}).ok());
     ASSERT_TRUE(mRegistry->add("y", ObjectRef(remote()), kChain, me).ok());
     EXPECT_EQ(mRegistry->get(kChain[0], "x"), ObjectRef(service));
 }
