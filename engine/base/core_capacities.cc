@@ -38,7 +38,7 @@ CoreCapacities CoreCapacities::read(const std::string& root) {
     std::vector<uint32_t> ofCores;
     for (int core = 0; core < kMostCores; ++core) {
         const std::string folder = root + "/cpu" + std::to_string(core);
-        if (access(folder.c_str(), F_OK) != 0) {
+        if (!FileDescriptor(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)).valid()) {
             break;
         }
         ofCores.push_back(capacityIn(folder + "/cpu_capacity").value_or(kFull));
