@@ -18,12 +18,12 @@
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 // Members and no arrays of two to four vectors: GCC 12 gives such arrays neighbouring registers,
 // and moves vectors there and back.
 
@@ -323,11 +323,11 @@ struct DotTaps {
             : "w"(x), "w"(w));
     }
 };
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

@@ -19,12 +19,12 @@
 #include "engine/backends/cpu/depthwise/byte_taps_neon-inl.h"
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 // A 5x5 filter by dot products, for a block of 16 channels: of each column four rows, and of the
 // last row four columns from each one on, the last of which is the fifth tap of the window that
 // begins a column earlier. They are brought together once, for some spatial positions at a time.
@@ -178,11 +178,11 @@ class FiveByDots {
     const int64_t mChannel;
     const uint8x16_t mFlip;
 };
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

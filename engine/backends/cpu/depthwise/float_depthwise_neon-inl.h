@@ -22,12 +22,12 @@
 
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 constexpr int64_t kNeonLanes = 4;
 
 // Neighbouring spatial positions, four and more, of some blocks of channels.
@@ -298,11 +298,11 @@ class NeonLine {
     const DepthwiseWindow& mWindow;
     const int64_t mBlocks;
 };
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

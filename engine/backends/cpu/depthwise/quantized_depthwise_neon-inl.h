@@ -26,12 +26,12 @@
 #include "engine/backends/cpu/depthwise/five_rows_neon-inl.h"
 #include "engine/backends/cpu/depthwise/three_rows_neon-inl.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 // Whether all blocks have all lanes.
 template <typename Taps>
 bool hasWholeBlocks(const QuantizedDepthwiseLine& line) {
@@ -230,11 +230,11 @@ const QuantizedDepthwise* formOf() {
                                              .compute = compute<Taps>};
     return &kForm;
 }
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

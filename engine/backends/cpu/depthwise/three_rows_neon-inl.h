@@ -21,12 +21,12 @@
 #include "engine/backends/cpu/depthwise/byte_taps_neon-inl.h"
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 // The rows that a 3x3 filter reads. kWhole: all of them lie on the input; else rows beside it are
 // the padding, wherever the column is. kFlips: bytes are not as they are multiplied.
 template <typename Taps, bool kWhole, bool kFlips>
@@ -226,11 +226,11 @@ void computeThree(const QuantizedDepthwiseLine& line, int64_t panelBytes) {
         panel += panelBytes;
     }
 }
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

@@ -28,12 +28,12 @@
 #include "engine/backends/cpu/vectors/bounds-inl.h"
 #include "engine/backends/cpu/vectors/partial_vectors-inl.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 namespace neon {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -311,11 +311,11 @@ HWY_INLINE void computeTiles(Tile& next, int64_t count) {
 }
 
 }  // namespace neon
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

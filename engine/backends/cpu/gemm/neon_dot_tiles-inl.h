@@ -22,12 +22,12 @@
 #include "engine/backends/cpu/gemm/neon_row_tiles-inl.h"
 #include "engine/backends/cpu/vectors/integer_products-inl.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 // sdot.
 struct DotTiles {
     static constexpr std::string_view kName = "6x4";
@@ -332,11 +332,11 @@ struct SquareTiles {
         storeByteRows<kR, kPanels>(tiles, bytes, to);
     }
 };
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

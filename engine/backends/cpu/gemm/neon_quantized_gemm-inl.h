@@ -25,12 +25,12 @@
 #include "engine/backends/cpu/gemm/quantized_block.h"
 #include "engine/backends/cpu/hardware/l1d_sets.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 // The sum of a row's bytes, modulo 2^32.
 HWY_INLINE uint32_t sumOfRun(const int8_t* a, int64_t length) {
     int32x4_t sums = vdupq_n_s32(0);
@@ -172,11 +172,11 @@ void computeBlock(const QuantizedBlock& block) {
         panels += static_cast<size_t>(done) * panelBytes;
     }
 }
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

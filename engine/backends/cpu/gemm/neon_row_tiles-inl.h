@@ -22,12 +22,12 @@
 
 #include "engine/backends/cpu/gemm/rounded_bytes-inl.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 constexpr int kPanelColumns = 8;
 constexpr int kPanelVectors = kPanelColumns / 4;
 constexpr ptrdiff_t kPanelHead = kPanelColumns * (sizeof(int32_t) + sizeof(float));
@@ -255,11 +255,11 @@ HWY_INLINE void storeRows(const RowTiles& tiles, const int32x4_t (&sums)[kR][2 *
     }
     storeByteRows<kR, kPanels>(tiles, bytes, to);
 }
-#endif
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif

@@ -20,12 +20,12 @@
 #include "engine/backends/cpu/gemm/neon_row_tiles-inl.h"
 #include "engine/backends/cpu/vectors/integer_products-inl.h"
 
+#if HWY_TARGET == HWY_NEON
 HWY_BEFORE_NAMESPACE();
 namespace halyard::engine::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_NEON
 // Products of 8 bytes of depth in 16 bits each, which are added to 32 bits in pairs: each column of
 // a row has a vector of its own, whose lanes are added in the end. kSmallWeights: no weight is
 // -128, so that the sum of two products fits 16 bits as well.
@@ -206,11 +206,10 @@ struct WideningTiles {
     }
 };
 
-#endif
-
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace halyard::engine::cpu
 HWY_AFTER_NAMESPACE();
+#endif
 
 #endif
