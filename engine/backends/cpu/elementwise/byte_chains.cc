@@ -188,7 +188,7 @@ std::optional<FusedStep> ByteChains::from(size_t first, const std::vector<bool>&
                              name.append(" + ").append(toString(other->kind()));
                          }
                          name += " lookup";
-                auto run = [table, x, form = lookUpBytes(set)](KernelCall& call) {
+                         auto run = [table, x, form = lookUpBytes(set)](KernelCall& call) {
                              const auto* from = call.input(x).as<uint8_t>();
                              auto* to = call.output(0).as<uint8_t>();
                              return forEachChunk(call, kChunk / 8,
