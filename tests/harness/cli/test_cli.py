@@ -120,7 +120,7 @@ def test_the_docs_list_the_commands_and_options_that_there_are() -> None:
     named = {name for names, _ in commands for name in names.split("|")}
     assert named == set(program.cli.commands)
     for names, words in commands:
-        options = set(re.findall(r"(?<!\w)(--?[a-z]+)", words))
+        options = set(re.findall(r"(?<!\w)(--?[a-z]+(?:-[a-z]+)*)", words))
         command = program.cli.commands[names.partition("|")[0]]
         below = command.commands.values() if isinstance(command, click.Group) else ()
         params = [*command.params, *(param for each in below for param in each.params)]

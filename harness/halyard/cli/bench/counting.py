@@ -71,7 +71,7 @@ class Counting:
         return lists.known(self.llvm_mca, "--llvm-mca", modelled_cycles.MODELS)
 
 
-# The command gets a Counting as `counting`.
+# A dataclass of options gets a Counting as its field `counting`.
 counting_options = filled(
     "counting",
     Counting,

@@ -225,6 +225,7 @@ class BenchExtras:
     output_folder: Path | None
     standing_folder: Path | None
     require_reference: bool
+    counting: Counting
 
 
 _extra_options = filled(
@@ -239,6 +240,7 @@ _extra_options = filled(
     output_option,
     standing_option,
     reference_option,
+    counting_options,
 )
 
 
@@ -260,7 +262,6 @@ _extra_options = filled(
 @_load_options
 @timing_options("--runs", "--num-runs", runs=50, most_s=10.0)
 @_extra_options
-@counting_options
 @baseline_options
 @written_options(csv_option("each engine on each model"))
 def run(
@@ -271,14 +272,13 @@ def run(
     load: Load,
     timing: TimingOptions,
     extras: BenchExtras,
-    counting: Counting,
     baseline: Baseline,
     written: WrittenFiles,
 ) -> None:
     """Times models on a device, or on this machine beside other engines."""
-    if counting.count_instructions:
+    if extras.counting.count_instructions:
         terminal = Terminal()
-        counted = _counting(models, name, driver, load, extras, counting, baseline, written)
+        counted = _counting(models, name, driver, load, extras, baseline, written)
         if not counted.measure(terminal, written).ok:
             sys.exit(1)
         return
@@ -301,7 +301,6 @@ def _counting(
     driver: DriverChoice,
     load: Load,
     extras: BenchExtras,
-    counting: Counting,
     baseline: Baseline,
     written: WrittenFiles,
 ) -> CountRequest:
@@ -327,7 +326,7 @@ def _counting(
         "is for times: with --count-instructions one thread of ours is counted, beside LiteRT's",
     )
     options = DriverOptions(driver.backends_on(config), threads=1, fast_math=driver.fast_math)
-    return CountRequest(models.benchmark_models(), counting, options, extras.relaxed)
+    return CountRequest(models.benchmark_models(), extras.counting, options, extras.relaxed)
 
 
 @dataclass(frozen=True)
