@@ -405,9 +405,9 @@ TEST_F(RegistryTest, NoUserTakesThePlacesOfAllProcesses) {
     EXPECT_EQ(addAll(kOwner + 3), 1U);
     // Declared services have room in any case.
     const Bystander declared;
-    EXPECT_EQ(
-            mRegistry->add("declared", ObjectRef(remote()), kChain, of(declared, kOwner + 1)).code(),
-            StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(mRegistry->add("declared", ObjectRef(remote()), kChain, of(declared, kOwner + 1))
+                      .code(),
+              StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_TRUE(mRegistry
                         ->add("declared", ObjectRef(remote()), kChain, of(declared, kOwner + 1),
                               Room::RESERVED)
