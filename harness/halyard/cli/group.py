@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +42,21 @@ class Group(click.Group):
 
 
 class DefaultGroup(Group):
-    """One of whose commands need not be named: what begins with the name of none is `default`'s."""
+    """One of whose commands need not be named: what begins with the name of none is `default`'s.
 
-    def __init__(self, *words: Any, default: str, **more: Any) -> None:
+    `spelled` has commands by options that name them, too, where such an option comes first.
+    """
+
+    def __init__(
+        self, *words: Any, default: str, spelled: Mapping[str, str] | None = None, **more: Any
+    ) -> None:
         super().__init__(*words, **more)
         self.default = default
+        self.spelled = dict(spelled or {})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] in self.spelled:
+            args = [self.spelled[args[0]], *args[1:]]
         own = {*self.commands, *ctx.help_option_names}
         # A shell that completes the word behind this one's name may be about to complete either's.
         if args[0] not in own if args else not ctx.resilient_parsing:

@@ -140,7 +140,16 @@ def test_refuses_an_operation_that_no_model_has() -> None:
     assert "no real model has SVDFF" in result.output
 
 
-def test_the_option_is_a_command() -> None:
-    result = CliRunner().invoke(cli, ["bench", "--operators"])
+def test_the_option_names_the_command() -> None:
+    refused = [
+        CliRunner().invoke(cli, ["bench", word, "--operation", "SVDFF"])
+        for word in ("operators", "--operators")
+    ]
+    assert refused[0].output == refused[1].output
+    assert refused[1].exit_code == 2
+
+
+def test_the_option_comes_first() -> None:
+    result = CliRunner().invoke(cli, ["bench", "--threads", "2", "--operators"])
     assert result.exit_code == 2
     assert "halyard bench operators" in result.output

@@ -16,6 +16,7 @@ from halyard.cli.group import DefaultGroup, examples
 @click.group(
     cls=DefaultGroup,
     default="run",
+    spelled={"--operators": "operators"},
     epilog=examples(
         "halyard bench mobilenet_v2 --types quant8_signed --threads 1",
         "halyard bench pair resnet_50 --a backends=CpuRef --b backends=CpuAcc",
