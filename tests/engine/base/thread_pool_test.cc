@@ -54,7 +54,31 @@ class Meeting {
     std::atomic<int> mMissing;
 };
 
-// Also where the fast cores are those that workers of other processes keep busy.
+// A holder on a slow core leaves units to a faster worker, but not for good.
+TEST(ThreadPool, DoesWhatFasterWorkersDoNotComeTo) {
+    for (const std::vector<uint32_t>& capacities :
+         {std::vector<uint32_t>{1024, 100}, std::vector<uint32_t>{100, 1024}}) {
+        ThreadPool pool(2, std::nullopt, CoreCapacities(capacities));
+        ThreadLease lease = ThreadLease::take(&pool);
+        for (int round = 0; round < 50; ++round) {
+            constexpr int64_t kTiles = 8;
+            std::atomic<int64_t> done = 0;
+            std::atomic<int64_t> held = 0;
+            const Status status =
+                    lease.parallelFor(kTiles, 1, [&](int64_t begin, int64_t end, size_t worker) {
+                        held += worker == 0 ? 0 : end - begin;
+                        // Until all others are done, or this worker is the only one that is left.
+                        while (worker != 0 && done + held < kTiles) {
+                            std::this_thread::yield();
+                        }
+                        done += worker == 0 ? end - begin : 0;
+                    });
+            ASSERT_TRUE(status.ok());
+            ASSERT_EQ(done + held, kTiles);
+        }
+    }
+}
+
 TEST(ThreadPool, CoversEveryTileOnceOnCoresThatDiffer) {
     for (const std::vector<uint32_t>& capacities :
          {std::vector<uint32_t>{1024, 200}, std::vector<uint32_t>{200, 1024},
