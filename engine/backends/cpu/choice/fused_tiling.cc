@@ -5,16 +5,9 @@
 #include <limits>
 
 #include "engine/graph/shape_inference.h"
+#include "engine/numerics/whole_division.h"
 
 namespace halyard::engine::cpu {
-namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
-}  // namespace
-
 Result<FusedFeatureMap> FusedFeatureMap::of(const Shape& x, const Shape& output,
                                             const Window2d& window, int64_t side) {
     HALYARD_ASSIGN_OR_RETURN(const ResolvedWindow resolved,

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "engine/numerics/whole_division.h"
+
 namespace halyard::engine::cpu {
 namespace {
 
@@ -19,10 +21,6 @@ constexpr int64_t kBf16Depth = 32;
 // Channels that the costs of vectors are for.
 constexpr int64_t kVectorColumns = 16;
 constexpr int64_t kInt8Group = 4;
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 std::string extents(int64_t rows, int64_t columns) {
     return std::to_string(rows) + "x" + std::to_string(columns);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/numerics/whole_division.h"
+
 namespace halyard::engine::cpu {
 namespace {
 
@@ -13,10 +15,6 @@ namespace {
 constexpr int64_t kExtraSteps = 8;
 // A spatial position of the input is read once, and each of its channels written and read.
 constexpr int64_t kSpreadSteps = 2;
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 int64_t groupDepthOf(const GemmLayer& layer) {
     return layer.inputC / layer.groups;

@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/numerics/whole_division.h"
+
 namespace halyard::engine::cpu {
 namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 // Of an axis: taps of the phase that begins with the filter's element `phase`.
 int64_t tapsOf(int64_t phase, int64_t filter, int64_t stride) {

@@ -14,15 +14,12 @@
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/numerics/activation_range.h"
+#include "engine/numerics/whole_division.h"
 
 namespace halyard::engine::cpu {
 namespace {
 
 static_assert(kMostTileMultiplier == kMostAmxMultiplier);
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 class ShapedAmxConvGemm final : public WorkItemKernel {
   public:

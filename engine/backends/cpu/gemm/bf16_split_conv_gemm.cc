@@ -13,13 +13,10 @@
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/work_item_kernel.h"
 #include "engine/numerics/activation_range.h"
+#include "engine/numerics/whole_division.h"
 
 namespace halyard::engine::cpu {
 namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 class ShapedBf16SplitConvGemm final : public WorkItemKernel {
   public:

@@ -17,16 +17,13 @@
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
+#include "engine/numerics/whole_division.h"
 
 namespace halyard::engine::cpu {
 namespace {
 
 // Of products in a work item: what stays in L2 until they are added.
 constexpr int64_t kProductBytes = int64_t{128} << 10;
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 // Columns of the GEMM: [tap][channel].
 struct Col2imFilter {

@@ -6,17 +6,10 @@
 #include <optional>
 
 #include "engine/base/checked_math.h"
+#include "engine/numerics/whole_division.h"
 
 namespace halyard::engine::cpu {
 namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
-int64_t roundUp(int64_t value, int64_t multiple) {
-    return ceilDivide(value, multiple) * multiple;
-}
 
 bool takesEveryPixelAlone(const GemmShape& s) {
     return s.filterH == 1 && s.filterW == 1 && s.strideH == 1 && s.strideW == 1 && s.top == 0 &&

@@ -5,16 +5,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/numerics/whole_division.h"
+
 namespace halyard::engine::cpu {
 namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
-int64_t roundUp(int64_t value, int64_t multiple) {
-    return ceilDivide(value, multiple) * multiple;
-}
 
 class Cutter {
   public:

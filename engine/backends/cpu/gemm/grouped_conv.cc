@@ -17,16 +17,13 @@
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
+#include "engine/numerics/whole_division.h"
 
 namespace halyard::engine::cpu {
 namespace {
 
 // Of a work item: what stays in L1d beside weights and results.
 constexpr int64_t kSpreadBytes = int64_t{28} << 10;
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 // The filter, and how its groups share vectors.
 struct GroupedFilter {

@@ -18,13 +18,10 @@
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
+#include "engine/numerics/whole_division.h"
 
 namespace halyard::engine::cpu {
 namespace {
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 // How filters are packed: [chunk of columns][position][panel of the chunk], each panel as
 // FloatGemm has it, with zeros for the bias and behind the last column.

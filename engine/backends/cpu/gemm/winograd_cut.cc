@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/base/checked_math.h"
+#include "engine/numerics/whole_division.h"
 #include "engine/plan/backend.h"
 
 namespace halyard::engine::cpu {
@@ -13,10 +14,6 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kLine = kTensorAlignment / kFloat;
-
-int64_t ceilDivide(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 // At most `most` of `count` at a time, in equal shares of whole multiples.
 int64_t shareOf(int64_t count, int64_t most, int64_t multiple) {
