@@ -319,16 +319,9 @@ struct SquareTiles {
         }
         const NarrowedBytes round(tiles.zeroPoint, tiles.low, tiles.high);
         RowBytes<kPanels> bytes[kR][kRowVectors<kPanels>];
-        if (HWY_LIKELY(tiles.bytesOfType)) {
-            using Type = BytesType<true, ByteBounds::TYPE>;
+        withBytesType(tiles, [&]<typename Type>() HWY_ATTR {
             roundSquares<Type, kR, kPanels>(round, squares, multipliers, bytes);
-        } else if (tiles.low < 0) {
-            using Type = BytesType<true, ByteBounds::ANY>;
-            roundSquares<Type, kR, kPanels>(round, squares, multipliers, bytes);
-        } else {
-            using Type = BytesType<false, ByteBounds::ANY>;
-            roundSquares<Type, kR, kPanels>(round, squares, multipliers, bytes);
-        }
+        });
         storeByteRows<kR, kPanels>(tiles, bytes, to);
     }
 };

@@ -228,6 +228,18 @@ HWY_INLINE void roundRows(const NarrowedBytes& round, const int32x4_t (&sums)[kR
     }
 }
 
+// Calls round.operator()<BytesType>() for the type of the results.
+template <typename Round>
+HWY_INLINE void withBytesType(const RowTiles& tiles, Round round) {
+    if (HWY_LIKELY(tiles.bytesOfType)) {
+        round.template operator()<BytesType<true, ByteBounds::TYPE>>();
+    } else if (tiles.low < 0) {
+        round.template operator()<BytesType<true, ByteBounds::ANY>>();
+    } else {
+        round.template operator()<BytesType<false, ByteBounds::ANY>>();
+    }
+}
+
 // The results of such sums.
 template <int kR, int kPanels>
 HWY_INLINE void storeRows(const RowTiles& tiles, const int32x4_t (&sums)[kR][2 * kPanels],
@@ -243,16 +255,9 @@ HWY_INLINE void storeRows(const RowTiles& tiles, const int32x4_t (&sums)[kR][2 *
     }
     const NarrowedBytes round(tiles.zeroPoint, tiles.low, tiles.high);
     RowBytes<kPanels> bytes[kR][kRowVectors<kPanels>];
-    if (HWY_LIKELY(tiles.bytesOfType)) {
-        using Type = BytesType<true, ByteBounds::TYPE>;
+    withBytesType(tiles, [&]<typename Type>() HWY_ATTR {
         roundRows<Type, kR, kPanels>(round, sums, multipliers, bytes);
-    } else if (tiles.low < 0) {
-        using Type = BytesType<true, ByteBounds::ANY>;
-        roundRows<Type, kR, kPanels>(round, sums, multipliers, bytes);
-    } else {
-        using Type = BytesType<false, ByteBounds::ANY>;
-        roundRows<Type, kR, kPanels>(round, sums, multipliers, bytes);
-    }
+    });
     storeByteRows<kR, kPanels>(tiles, bytes, to);
 }
 
