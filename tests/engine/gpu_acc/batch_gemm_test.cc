@@ -96,7 +96,7 @@ class MatrixGraph {
     void check(TensorId output, std::vector<std::string> kernels) {
         // A device that is named, rather than PoCL, has tiles wherever they are legal.
         if (std::getenv("HALYARD_OPENCL_DEVICE") != nullptr) {
-            constexpr std::string_view kDirect = ": multiply";
+            constexpr std::string_view kDirect = ": direct_batch_gemm";
             for (std::string& kernel : kernels) {
                 if (kernel.ends_with(kDirect)) {
                     kernel.replace(kernel.size() - kDirect.size(), kDirect.size(),
@@ -185,7 +185,7 @@ TEST(GpuAccBatchGemm, SeesHeadsWhereTheyLie) {
         const TensorId queries = graph.transpose(graph.input({2, 7, 3, 8}), {0, 2, 1, 3});
         const TensorId keys = graph.transpose(graph.input({2, 9, 3, 8}), {0, 2, 1, 3});
         const TensorId scores = graph.product(queries, keys, false, true);
-        graph.check(scores, {"gpu::Transpose + Transpose + BatchMatmul: multiply"});
+        graph.check(scores, {"gpu::Transpose + Transpose + BatchMatmul: direct_batch_gemm"});
     });
 }
 
@@ -197,8 +197,8 @@ TEST(GpuAccBatchGemm, PutsResultsWhereTheyBelong) {
         const TensorId values =
                 graph.transpose(graph.reshape(graph.input({18, 24}), {2, 9, 3, 8}), {0, 2, 1, 3});
         const TensorId seen = graph.transpose(graph.product(shares, values), {0, 2, 1, 3});
-        graph.check(graph.reshape(seen, {14, 24}),
-                    {"gpu::Reshape + Transpose + BatchMatmul + Transpose + Reshape: multiply"});
+        graph.check(graph.reshape(seen, {14, 24}), {"gpu::Reshape + Transpose + BatchMatmul + "
+                                                    "Transpose + Reshape: direct_batch_gemm"});
     });
 }
 
@@ -209,7 +209,7 @@ TEST(GpuAccBatchGemm, TakesTransposedFactorsOfFewerBatches) {
         const TensorId a = graph.transpose(graph.input({5, 2, 3, 9}), {1, 2, 0, 3});
         const TensorId b = graph.transpose(graph.input({7, 3, 1, 5}), {2, 1, 0, 3});
         graph.check(graph.product(a, b, true, true),
-                    {"gpu::Transpose + Transpose + BatchMatmul: multiply"});
+                    {"gpu::Transpose + Transpose + BatchMatmul: direct_batch_gemm"});
     });
 }
 
@@ -231,15 +231,16 @@ TEST(GpuAccBatchGemm, PutsIntoOrderWhatNoStridesTell) {
             const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({1, 5, 4}));
             const TensorId swapped =
                     graph.transpose(graph.reshape(product, {2, 2, 3, 4}), {0, 2, 1, 3});
-            graph.check(swapped, {"gpu::BatchMatmul + Reshape + Transpose: multiply + map"});
+            graph.check(swapped,
+                        {"gpu::BatchMatmul + Reshape + Transpose: direct_batch_gemm + map"});
         }
         {
             MatrixGraph graph(type, shapesAreKnown);
             const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({2, 5, 4}));
             const TensorId odd = graph.reshape(graph.transpose(product, {0, 2, 1}), {2, 3, 8});
-            graph.check(
-                    graph.transpose(odd, {2, 0, 1}),
-                    {"gpu::BatchMatmul + Transpose + Reshape + Transpose: multiply + map + map"});
+            graph.check(graph.transpose(odd, {2, 0, 1}),
+                        {"gpu::BatchMatmul + Transpose + Reshape + Transpose: direct_batch_gemm + "
+                         "map + map"});
         }
     });
 }
@@ -256,9 +257,9 @@ TEST(GpuAccBatchGemm, ScalesAndMasksOnItsWay) {
         const TensorId masked = graph.add(Binary(), {scaled, mask});
         const TensorId less =
                 graph.add(Binary{.function = Binary::Function::SUB}, {graph.input({9}), masked});
-        graph.check(
-                graph.transpose(less, {0, 2, 3, 1}),
-                {"gpu::Transpose + BatchMatmul + Binary + Binary + Binary + Transpose: multiply"});
+        graph.check(graph.transpose(less, {0, 2, 3, 1}),
+                    {"gpu::Transpose + BatchMatmul + Binary + Binary + Binary + Transpose: "
+                     "direct_batch_gemm"});
     }
 }
 
@@ -268,7 +269,7 @@ TEST(GpuAccBatchGemm, ScalesByOneNumberWhateverTheShapes) {
         MatrixGraph graph(type, shapesAreKnown);
         const TensorId product = graph.product(graph.input({2, 6, 5}), graph.input({2, 5, 4}));
         graph.check(graph.add(Binary{.function = Binary::Function::MUL}, {product, graph.number()}),
-                    {"gpu::BatchMatmul + Binary: multiply"});
+                    {"gpu::BatchMatmul + Binary: direct_batch_gemm"});
     });
 }
 
@@ -382,7 +383,7 @@ TEST(GpuAccBatchGemm, MovesNothingThatOthersRead) {
     const TensorId x = graph.transpose(graph.input({2, 6, 5}), {0, 2, 1});
     const TensorId product = graph.product(x, graph.input({2, 6, 6}));
     graph.check(graph.add(Binary(), {product, x}),
-                {"gpu::Transpose: map", "gpu::BatchMatmul + Binary: multiply"});
+                {"gpu::Transpose: map", "gpu::BatchMatmul + Binary: direct_batch_gemm"});
 }
 
 }  // namespace
