@@ -224,7 +224,7 @@ TEST(GpuAccBatchGemm, PutsIntoOrderWhatNoStridesTell) {
             const TensorId odd =
                     graph.reshape(graph.transpose(graph.input({6, 4}), {1, 0}), {1, 8, 3});
             graph.check(graph.product(rows, odd), {"gpu::Transpose + Reshape + Transpose + Reshape "
-                                                   "+ BatchMatmul: map + map + multiply"});
+                                                   "+ BatchMatmul: map + map + direct_batch_gemm"});
         }
         {
             MatrixGraph graph(type, shapesAreKnown);
