@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread pool's state: what the holder of the lease and the workers share. Of thread_pool.cc, and
-// of thread_pool_work.cc, where units of a phase are taken, stolen and done.
+// A thread pool's state: what the holder of the lease and the workers share. Of
+// thread_pool_lease.cc, and of thread_pool_work.cc, where units of a phase are taken, stolen and
+// done.
 
 #pragma once
 
