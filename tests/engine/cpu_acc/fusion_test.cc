@@ -71,15 +71,17 @@ struct Producer {
 struct ProducerOptions {
     bool keepsShape = false;  // the result has the shape of x
     bool unknownShape = false;
+    int32_t moreChannels = 0;
 };
 
 Producer addProducer(Model& model, RandomValues& random, Kind kind, DataType type,
                      const ProducerOptions& options = {}) {
     const bool wide = random.integer(0, 2) == 0;
-    const int32_t depth = random.integer(1, wide ? 70 : 20);
-    const int32_t channels = options.keepsShape || kind == Kind::DEPTHWISE
-                                     ? depth
-                                     : random.integer(1, wide ? 90 : 20);
+    const bool hasOneDepth = options.keepsShape || kind == Kind::DEPTHWISE;
+    const int32_t depth =
+            random.integer(1, wide ? 70 : 20) + (hasOneDepth ? options.moreChannels : 0);
+    const int32_t channels =
+            hasOneDepth ? depth : random.integer(1, wide ? 90 : 20) + options.moreChannels;
     const int32_t stride = options.keepsShape || kind == Kind::POINTWISE ? 1 : random.integer(1, 2);
     const int32_t filter = kind == Kind::POINTWISE ? 1 : 1 + 2 * random.integer(0, 2);
     const auto activation = static_cast<Activation>(random.integer(0, 3));
@@ -244,7 +246,10 @@ TEST_P(Epilogues, CombineWithConstantsOfTheChannels) {
         for (const Binary::Function function : kCombined) {
             SCOPED_TRACE(static_cast<int>(function));
             Model model;
-            const Producer producer = addProducer(model, random, kind, GetParam());
+            // Of so many channels the constant is read where it lies.
+            const int32_t more = function == Binary::Function::PRELU ? 500 : 0;
+            const Producer producer =
+                    addProducer(model, random, kind, GetParam(), {.moreChannels = more});
             const int32_t channels = producer.type.shape[producer.type.shape.rank() - 1];
             TensorType type = randomSumType(random, producer.type);
             type.shape = random.coin() ? Shape{1, channels}

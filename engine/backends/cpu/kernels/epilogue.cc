@@ -14,6 +14,9 @@ namespace {
 // A few kilobytes; fewer where a constant has an element for each.
 constexpr int64_t kChunk = 1 << 11;
 constexpr int64_t kConstantChunk = 1 << 9;
+// Of as many channels a constant is repeated: each stage holds some kilobytes at most, however many
+// read one constant.
+constexpr int64_t kMostRepeated = kConstantChunk;
 
 // Of a constant that is repeated along the channels: one, or as many as those. 0: it is no such.
 int64_t repeatedChannels(const TensorType& constant, const TensorType& elements) {
@@ -44,20 +47,22 @@ bool isByChannelConstant(const Graph& graph, const Node& node, TensorId result) 
 }
 
 Epilogue::Stage Epilogue::constantStage(const Graph& graph, const Node& node, TensorId result,
-                                        InstructionSet set) {
+                                        size_t input, InstructionSet set) {
     const bool replacesFirst = node.inputs[0] == result;
     const Tensor& constant = graph.tensor(node.inputs[replacesFirst ? 1 : 0]);
     Stage stage = {
             .apply = stageOf(*std::get_if<Binary>(&node.descriptor),
                              graph.tensor(node.inputs[0]).type, graph.tensor(node.inputs[1]).type,
                              graph.tensor(node.outputs[0]).type, replacesFirst, set),
-            .constants = {},
-            .channels = repeatedChannels(constant.type, graph.tensor(result).type)};
-    const size_t size = elementSize(constant.type.type);
-    const std::span<const uint8_t> bytes = constant.constant.bytes;
-    stage.constants.resize(static_cast<size_t>(stage.channels + kConstantChunk) * size);
-    for (size_t i = 0; i < stage.constants.size(); ++i) {
-        stage.constants[i] = std::byte{bytes[i % bytes.size()]};
+            .channels = repeatedChannels(constant.type, graph.tensor(result).type),
+            .input = input};
+    if (stage.channels <= kMostRepeated) {
+        const size_t size = elementSize(constant.type.type);
+        const std::span<const uint8_t> bytes = constant.constant.bytes;
+        stage.repeated.resize(static_cast<size_t>(stage.channels + kConstantChunk) * size);
+        for (size_t i = 0; i < stage.repeated.size(); ++i) {
+            stage.repeated[i] = std::byte{bytes[i % bytes.size()]};
+        }
     }
     return stage;
 }
@@ -72,19 +77,17 @@ Epilogue Epilogue::of(const Graph& graph, TensorId result, std::span<const Node*
         const TensorType& output = graph.tensor(node->outputs[0]).type;
         if (const auto* activate = std::get_if<Activate>(&node->descriptor)) {
             epilogue.mStages.push_back(
-                    {.apply = stageOf(*activate, graph.tensor(last).type, output, set),
-                     .constants = {}});
+                    {.apply = stageOf(*activate, graph.tensor(last).type, output, set)});
         } else if (isByChannelConstant(graph, *node, last)) {
-            epilogue.mStages.push_back(constantStage(graph, *node, last, set));
+            epilogue.mStages.push_back(constantStage(graph, *node, last, inputs++, set));
             epilogue.mChunk = kConstantChunk;
-            ++inputs;
         } else if (const auto* binary = std::get_if<Binary>(&node->descriptor)) {
             const TensorType& a = graph.tensor(node->inputs[0]).type;
             const TensorType& b = graph.tensor(node->inputs[1]).type;
             const bool replacesFirst = node->inputs[0] == last;
             epilogue.mAddend = inputs++;
             epilogue.mStages.push_back(
-                    {.apply = stageOf(*binary, a, b, output, replacesFirst, set), .constants = {}});
+                    {.apply = stageOf(*binary, a, b, output, replacesFirst, set)});
             // Either order has the same sum.
             epilogue.mAddition = nodes.size() == 1 ? byteAdditionOf(*binary, replacesFirst ? a : b,
                                                                     replacesFirst ? b : a, output)
@@ -96,16 +99,35 @@ Epilogue Epilogue::of(const Graph& graph, TensorId result, std::span<const Node*
     return epilogue;
 }
 
-void Epilogue::applyTo(std::byte* elements, const std::byte* added, ptrdiff_t begin,
-                       int64_t count) const {
+void Epilogue::applyConstant(const Stage& stage, std::byte* elements, ptrdiff_t begin,
+                             int64_t count, const KernelCall* call) const {
+    const auto size = static_cast<ptrdiff_t>(mElementBytes);
+    int64_t channel = begin % stage.channels;
+    if (!stage.repeated.empty()) {
+        stage.apply(elements, stage.repeated.data() + channel * size, count);
+        return;
+    }
+    const auto* const constant = call->input(stage.input).as<std::byte>();
+    for (int64_t i = 0; i < count;) {
+        const int64_t part = std::min(count - i, stage.channels - channel);
+        stage.apply(elements + i * size, constant + channel * size, part);
+        i += part;
+        channel = 0;
+    }
+}
+
+void Epilogue::applyTo(std::byte* elements, const std::byte* added, ptrdiff_t begin, int64_t count,
+                       const KernelCall* call) const {
     const auto size = static_cast<ptrdiff_t>(mElementBytes);
     for (int64_t i = 0; i < count; i += mChunk) {
+        const int64_t part = std::min(mChunk, count - i);
+        std::byte* const chunk = elements + i * size;
         for (const Stage& stage : mStages) {
-            const std::byte* operand = added == nullptr ? nullptr : added + i * size;
             if (stage.channels > 0) {
-                operand = stage.constants.data() + (begin + i) % stage.channels * size;
+                applyConstant(stage, chunk, begin + i, part, call);
+            } else {
+                stage.apply(chunk, added == nullptr ? nullptr : added + i * size, part);
             }
-            stage.apply(elements + i * size, operand, std::min(mChunk, count - i));
         }
     }
 }
@@ -118,7 +140,8 @@ void Epilogue::apply(const KernelCall& call, const EpilogueRows& rows) const {
     std::byte* const to = call.output(0).as<std::byte>();
     const std::byte* const added = addend(call);
     const auto applyAt = [&](ptrdiff_t begin, int64_t count) {
-        applyTo(to + begin * size, added == nullptr ? nullptr : added + begin * size, begin, count);
+        applyTo(to + begin * size, added == nullptr ? nullptr : added + begin * size, begin, count,
+                &call);
     };
     const bool linesAreWhole = rows.row == rows.columns;
     for (int64_t line = 0; line < rows.lines; ++line) {

@@ -81,24 +81,33 @@ class Epilogue {
         return mAddend.has_value() ? call.input(*mAddend).as<std::byte>() : nullptr;
     }
     // To neighbouring elements that are no output. All stages are activations.
-    void applyTo(std::byte* elements, int64_t count) const { applyTo(elements, nullptr, 0, count); }
+    void applyTo(std::byte* elements, int64_t count) const {
+        applyTo(elements, nullptr, 0, count, nullptr);
+    }
     // To rows of output 0, which the producer has written.
     void apply(const KernelCall& call, const EpilogueRows& rows) const;
 
   private:
     struct Stage {
         EpilogueStage apply;
-        // Of a constant: its elements for the channels, again and again, so that a chunk that
-        // begins at any channel finds one for each of its elements.
-        std::vector<std::byte> constants;
+        // Of a constant: how many elements it has, 0 where there is none.
         int64_t channels = 0;
+        // Of few: they are repeated, so that a chunk that begins at any channel finds one for each
+        // of its elements.
+        std::vector<std::byte> repeated = {};
+        // Of many: they are read where they lie, in this input of the step.
+        size_t input = 0;
     };
 
-    static Stage constantStage(const Graph& graph, const Node& node, TensorId result,
+    static Stage constantStage(const Graph& graph, const Node& node, TensorId result, size_t input,
                                InstructionSet set);
-    // Elements that lie from `begin` on in the output. `added`: what lies at the same place of what
-    // a stage adds; null where none does.
-    void applyTo(std::byte* elements, const std::byte* added, ptrdiff_t begin, int64_t count) const;
+    // To elements that lie from `begin` on in the output. `added`: what lies at the same
+    // place of what a stage adds; null where none does. `call` may be null where all stages are
+    // activations.
+    void applyTo(std::byte* elements, const std::byte* added, ptrdiff_t begin, int64_t count,
+                 const KernelCall* call) const;
+    void applyConstant(const Stage& stage, std::byte* elements, ptrdiff_t begin, int64_t count,
+                       const KernelCall* call) const;
 
     std::vector<Stage> mStages;
     int64_t mChunk = 0;             // elements that all stages see before the next
