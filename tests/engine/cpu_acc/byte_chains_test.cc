@@ -136,6 +136,26 @@ TEST_P(ByteChains, EndBeforeWhatOthersRead) {
     });
 }
 
+TEST_P(ByteChains, EndBeforeWhatMoreReadThanAFunctionHas) {
+    forRounds([&](RandomValues& random, Model& model, TensorId x) {
+        const TensorType type = bytes(random);
+        const auto maximum = [&](TensorId of) {
+            return model.addNode(Binary{.function = Binary::Function::MAXIMUM},
+                                 {of, number(random, model, type)}, type);
+        };
+        const TensorId first = maximum(x);
+        std::vector<TensorId> parts(random.coin() ? 16 : 17);
+        std::ranges::generate(parts, [&] { return maximum(first); });
+        TensorId sum = parts[0];
+        for (size_t i = 1; i < parts.size(); ++i) {
+            sum = model.addNode(Binary{.function = Binary::Function::ADD}, {sum, parts[i]}, type);
+        }
+        model.finish({x}, {sum});
+        // Of 16 one function is made with all their sums; of 17 each is one of its own.
+        expectLookups(model, parts.size() == 16 ? 32 : 18);
+    });
+}
+
 TEST_P(ByteChains, LeaveAloneConstantsOfSeveralElements) {
     forRounds([&](RandomValues& random, Model& model, TensorId x) {
         TensorType type = bytes(random);

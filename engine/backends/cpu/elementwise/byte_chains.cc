@@ -3,6 +3,7 @@
 #include "engine/backends/cpu/elementwise/byte_chains.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -20,6 +21,8 @@ namespace {
 
 // An error function that is spelled out takes some 26.
 constexpr size_t kMostNodes = 40;
+// What a function computes once is read by few.
+constexpr size_t kMostReaders = 16;
 
 bool isElementwise(NodeKind kind) {
     switch (kind) {
@@ -46,7 +49,10 @@ ByteChains::ByteChains(const Graph& graph, const Partition& partition)
     for (size_t i = 0; i < partition.nodes.size(); ++i) {
         for (const TensorId input : node(i).inputs) {
             if (input != kNoTensor && !graph.tensor(input).isConstant()) {
-                mReaders[input].nodes.push_back(i);
+                std::vector<size_t>& readers = mReaders[input].nodes;
+                if (readers.empty() || readers.back() != i) {
+                    readers.push_back(i);
+                }
             }
         }
     }
@@ -76,32 +82,22 @@ bool ByteChains::joins(const Chain& chain, size_t position) const {
            });
 }
 
-bool ByteChains::isClosed(const Chain& chain) const {
-    return std::ranges::all_of(chain.nodes, [&](size_t position) {
-        const Readers* const readers = readersOf(node(position).outputs[0]);
-        return position == chain.nodes.back() ||
-               (readers != nullptr && !readers->outside &&
-                std::ranges::all_of(readers->nodes, [&](size_t reader) {
-                    return std::ranges::find(chain.nodes, reader) != chain.nodes.end();
-                }));
-    });
+void ByteChains::append(Chain& chain, size_t position) const {
+    chain.nodes.push_back(position);
+    std::erase(chain.readers, position);
+    chain.isClosed = chain.readers.empty();
 }
 
-// The first that reads a result of the chain and is none of it.
-std::optional<size_t> ByteChains::nextOf(const Chain& chain) const {
-    std::optional<size_t> next;
-    for (const size_t position : chain.nodes) {
-        const Readers* const readers = readersOf(node(position).outputs[0]);
-        if (readers == nullptr) {
-            continue;
-        }
-        for (const size_t reader : readers->nodes) {
-            if (std::ranges::find(chain.nodes, reader) == chain.nodes.end()) {
-                next = std::min(next.value_or(reader), reader);
-            }
-        }
+std::optional<size_t> ByteChains::nextOf(Chain& chain) const {
+    const Readers* const readers = readersOf(node(chain.nodes.back()).outputs[0]);
+    if (readers == nullptr || readers->outside || readers->nodes.size() > kMostReaders) {
+        return std::nullopt;
     }
-    return next;
+    std::vector<size_t> all;
+    std::ranges::set_union(chain.readers, readers->nodes, std::back_inserter(all));
+    chain.readers = std::move(all);
+    return chain.readers.size() > kMostReaders ? std::nullopt
+                                               : std::optional(chain.readers.front());
 }
 
 std::optional<ByteTable> ByteChains::tableOf(const Chain& chain) const {
@@ -161,13 +157,13 @@ std::optional<FusedStep> ByteChains::from(size_t first, const std::vector<bool>&
     if (read == head.inputs.end() || !isOfBytes(mGraph.tensor(*read).type.type)) {
         return std::nullopt;
     }
-    Chain chain = {.x = *read, .nodes = {}};
+    Chain chain = {.x = *read, .nodes = {}, .readers = {}};
     size_t closed = 0;
     for (std::optional<size_t> next = first; next.has_value() && !taken[*next] &&
                                              joins(chain, *next) && chain.nodes.size() < kMostNodes;
          next = nextOf(chain)) {
-        chain.nodes.push_back(*next);
-        if (isClosed(chain) && isOfBytes(mGraph.tensor(node(*next).outputs[0]).type.type)) {
+        append(chain, *next);
+        if (chain.isClosed && isOfBytes(mGraph.tensor(node(*next).outputs[0]).type.type)) {
             closed = chain.nodes.size();
         }
     }

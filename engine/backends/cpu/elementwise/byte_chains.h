@@ -39,6 +39,10 @@ class ByteChains {
     struct Chain {
         TensorId x = kNoTensor;
         std::vector<size_t> nodes;
+        // Those that read results of the chain and are none of it, ascending. It is closed where
+        // there were none of them before the last node's own.
+        std::vector<size_t> readers;
+        bool isClosed = false;
     };
 
     const Node& node(size_t position) const { return mGraph.node(mPartition.nodes[position]); }
@@ -46,9 +50,11 @@ class ByteChains {
     bool isMember(const Chain& chain, TensorId tensor) const;
     // Whether the node makes each element from those of the chain, and of constants with one.
     bool joins(const Chain& chain, size_t position) const;
-    // Whether nothing but the last node's result is read by others.
-    bool isClosed(const Chain& chain) const;
-    std::optional<size_t> nextOf(const Chain& chain) const;
+    void append(Chain& chain, size_t position) const;
+    // The first that reads a result of the chain and is none of it. Nothing where the chain can't
+    // be closed any more, or so many read it that no function is like that: what it takes to find
+    // all chains stays in proportion to the nodes.
+    std::optional<size_t> nextOf(Chain& chain) const;
     std::optional<ByteTable> tableOf(const Chain& chain) const;
 
     const Graph& mGraph;
