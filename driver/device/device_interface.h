@@ -80,6 +80,10 @@ class IExecution {
     virtual ~IExecution() = default;
     // As IPreparedModel::execute() and executeFenced().
     virtual ExecutionResult execute(const Deadline& deadline) = 0;
+    // The same into a result that is kept: in this process nothing is allocated then.
+    virtual void executeInto(const Deadline& deadline, ExecutionResult& result) {
+        result = execute(deadline);
+    }
     virtual Result<FencedExecution> executeFenced(const Fences& waitFor, const Deadline& deadline,
                                                   const Duration& durationAfterFences) = 0;
 };

@@ -62,9 +62,15 @@ class LocalExecution : public IExecution {
           mOptions(std::move(options)) {}
 
     ExecutionResult execute(const Deadline& deadline) override {
+        ExecutionResult result;
+        executeInto(deadline, result);
+        return result;
+    }
+
+    void executeInto(const Deadline& deadline, ExecutionResult& result) override {
         ExecuteOptions options = mOptions;
         options.deadline = deadline;
-        return mModel->execute(mRequest, mVersion, options);
+        mModel->execute(mRequest, mVersion, options, result);
     }
 
     Result<FencedExecution> executeFenced(const Fences& waitFor, const Deadline& deadline,
