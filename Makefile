@@ -45,7 +45,7 @@ NDK :=
 ABI := arm64-v8a
 ANDROID_BUILD := build/android-$(ABI)
 # Folders whose files `clang` compiles: COMPILED='engine driver'.
-COMPILED := engine driver hal harness library samples tests
+COMPILED := engine driver hal harness library nnapi samples tests
 # Options of test-fresh: FRESH='--on overlay' in a root as containers have it, FRESH='--user
 # demo arm64' as an ordinary user with sudo.
 FRESH :=

@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "driver": {"driver", "engine"},
     "hal": {"hal", "driver", "engine"},
     "library": {"library", "engine", "halyard"},
+    "nnapi": {"nnapi", "hal", "driver", "engine"},
 }
 
 # The same of the rooms of the Android edge. What lies in hal/ itself is the service, which may
@@ -107,7 +108,7 @@ def test_the_rooms_of_hal_know_only_those_below() -> None:
     assert upward == []
 
 
-CPP_ROOTS = ("engine", "driver", "hal", "harness", "library", "samples", "tests")
+CPP_ROOTS = ("engine", "driver", "hal", "harness", "library", "nnapi", "samples", "tests")
 
 
 def unit_of(file: Path) -> Path:

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Event: the end of a computation, or a fence of somebody else.
+
+#pragma once
+
+#include <android/NeuralNetworks.h>
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "engine/base/file_descriptor.h"
+#include "nnapi/answer.h"
+
+namespace halyard::nnapi {
+
+// Thread-safe. Its end waits for the computation's.
+class Event {
+  public:
+    // A descriptor that becomes readable once what it stands for has happened; an error of it is
+    // one of the event.
+    explicit Event(FileDescriptor fence) : mFence(std::move(fence)) {}
+    // A computation on a thread of its own. `signals`: null, or an eventfd that it is to make
+    // readable when it is over.
+    Event(std::function<Answer()> computation, FileDescriptor signals);
+    ~Event();
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+
+    // What the computation answered; OP_FAILED where a fence has an error.
+    Answer wait() const;
+    // A duplicate, which the caller owns. BAD_DATA: it has no descriptor.
+    Answer duplicateFence(int& descriptor) const;
+
+  private:
+    const FileDescriptor mFence;
+    mutable std::mutex mMutex;
+    mutable std::condition_variable mIsOver;
+    std::optional<Answer> mAnswer;
+    std::thread mThread;  // none: a fence of somebody else
+};
+
+}  // namespace halyard::nnapi
+
+struct ANeuralNetworksEvent final : halyard::nnapi::Event {
+    using Event::Event;
+};

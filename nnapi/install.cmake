@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# NNAPI's C library: libneuralnetworks.so, and the component `nnapi`:
+# cmake --install BUILD --component nnapi --prefix P.
+
+include(GNUInstallDirs)
+
+# halyard_nnapi_library(TARGET NAME FORM MAP): a shared library of one form, which exports what the
+# version script says.
+function(halyard_nnapi_library target name form map)
+  # Objects: what comes of an archive is hidden.
+  add_library(${target} SHARED nnapi/forms/${form}.cc $<TARGET_OBJECTS:halyard_nnapi>)
+  target_link_libraries(${target} PRIVATE halyard_hidl halyard_aidl)
+  target_include_directories(${target} PRIVATE ${nnapi})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} LINK_DEPENDS ${map})
+  add_dependencies(${target} halyard_nnapi_interfaces)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${map} -Wl,--exclude-libs,ALL
+    -Wl,--no-undefined -Wl,-z,defs -Wl,--gc-sections)
+endfunction()
+
+# The name without a version is the one that programs ask for.
+halyard_nnapi_library(halyard_neuralnetworks neuralnetworks neural_networks ${nnapi}/exports.map)
+halyard_nnapi_library(halyard_nnapi_support halyard_nnapi_sl support_library
+  ${nnapi}/support_library.map)
+
+configure_file(nnapi/neuralnetworks.pc.in ${CMAKE_BINARY_DIR}/generated/nnapi/neuralnetworks.pc
+  @ONLY)
+install(TARGETS halyard_neuralnetworks halyard_nnapi_support LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nnapi
+  EXCLUDE_FROM_ALL)
+install(FILES ${nnapi}/android/NeuralNetworks.h ${nnapi}/android/SupportLibrary.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halyard/android COMPONENT nnapi EXCLUDE_FROM_ALL)
+install(FILES ${CMAKE_BINARY_DIR}/generated/nnapi/neuralnetworks.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT nnapi EXCLUDE_FROM_ALL)
