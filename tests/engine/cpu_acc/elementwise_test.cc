@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -81,6 +82,25 @@ TEST(ActivateAcc, AgreesWithTheReference) {
                         << toString(NodeDescriptor(node)) << " of " << x.toString();
             }
         }
+    }
+}
+
+// Where it comes so close to 1 that roundings could carry it beyond.
+TEST(ActivateAcc, HasNoTangentBeyond1) {
+    constexpr int32_t kCount = 20000;
+    std::vector<float> elements(kCount);
+    for (int32_t i = 0; i < kCount; ++i) {
+        elements[static_cast<size_t>(i)] = 6.0F + 1e-3F * static_cast<float>(i);
+    }
+    const Activate node = {.function = Activate::Function::TANH};
+    const Values x = floats({kCount}, elements);
+    ASSERT_TRUE(agrees(node, {x}, {typeOf(DataType::FLOAT32, {})}));
+    for (const cpu::InstructionSet set : cpu::availableInstructionSets()) {
+        const Result<std::vector<Values>> y =
+                evaluateTuned(node, {x}, {typeOf(DataType::FLOAT32, {})}, {.set = set});
+        ASSERT_TRUE(y.ok()) << y.status().toString();
+        const std::vector<double> results = ref_test::stored(y->front());
+        EXPECT_LE(*std::ranges::max_element(results), 1.0) << cpu::toString(set);
     }
 }
 

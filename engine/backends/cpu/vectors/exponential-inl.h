@@ -124,43 +124,72 @@ HWY_INLINE FloatVector errorFunction(FloatVector x) {
     return keepNan(x, hn::CopySign(result, x));
 }
 
-// The natural logarithm: x = 2^e * m, with m from sqrt(1/2) to sqrt(2), and log m by the series of
-// the inverse hyperbolic tangent of (m - 1) / (m + 1), so that it is exact to a unit in the last
-// place around 1 as well.
-HWY_INLINE FloatVector logarithm(FloatVector x) {
+// The natural logarithm of normal numbers, less `doublings` * ln 2: x = 2^e * m, with m from
+// sqrt(1/2) to sqrt(2), and log m by the series of the inverse hyperbolic tangent of
+// (m - 1) / (m + 1), so that it is exact to a unit in the last place around 1 as well.
+HWY_INLINE FloatVector logarithmOfNormal(FloatVector x, FloatVector doublings) {
     const auto set = [](float value) HWY_ATTR { return hn::Set(kFloats, value); };
-    const FloatVector zero = hn::Zero(kFloats);
-    const FloatVector infinity = set(std::numeric_limits<float>::infinity());
-    // Denormal numbers are made normal ones first.
-    const auto isSmall = hn::Lt(x, set(std::numeric_limits<float>::min()));
-    const FloatVector normal = hn::IfThenElse(isSmall, hn::Mul(x, set(0x1p24F)), x);
     const IntVector root = hn::Set(kInts, 0x3F3504F3);  // the bits of sqrt(1/2)
-    const IntVector bits = hn::BitCast(kInts, normal);
+    const IntVector bits = hn::BitCast(kInts, x);
     const IntVector exponent = hn::ShiftRight<23>(hn::Sub(bits, root));
     const FloatVector m = hn::BitCast(kFloats, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
-    const FloatVector e =
-            hn::Sub(hn::ConvertTo(kFloats, exponent), hn::IfThenElse(isSmall, set(24.0F), zero));
+    const FloatVector e = hn::Sub(hn::ConvertTo(kFloats, exponent), doublings);
     const FloatVector over = hn::Sub(m, set(1.0F));
     const FloatVector s = hn::Div(over, hn::Add(over, set(2.0F)));
     const FloatVector square = hn::Mul(s, s);
     FloatVector sum = set(2.0F / 11.0F);
-    for (const float term : {2.0F / 9.0F, 2.0F / 7.0F, 2.0F / 5.0F, 2.0F / 3.0F}) {
+    constexpr float kTerms[] = {2.0F / 9.0F, 2.0F / 7.0F, 2.0F / 5.0F, 2.0F / 3.0F};
+    HALYARD_UNROLL
+    for (const float term : kTerms) {
         sum = hn::MulAdd(sum, square, set(term));
     }
     // 2 s = over - s * over, without the rounding of s.
     const FloatVector rest = hn::Mul(s, hn::Sub(hn::Mul(square, sum), over));
     const FloatVector low = hn::MulAdd(e, set(0x1.7f7d1cp-20F), hn::Add(rest, over));
-    FloatVector result = hn::MulAdd(e, set(0x1.62e4p-1F), low);
+    return hn::MulAdd(e, set(0x1.62e4p-1F), low);
+}
+
+HWY_INLINE FloatVector logarithm(FloatVector x) {
+    const auto set = [](float value) HWY_ATTR { return hn::Set(kFloats, value); };
+    const FloatVector zero = hn::Zero(kFloats);
+    const FloatVector infinity = set(std::numeric_limits<float>::infinity());
+    const FloatVector least = set(std::numeric_limits<float>::min());
+    if (HWY_LIKELY(hn::AllTrue(kFloats, hn::And(hn::Ge(x, least), hn::Lt(x, infinity))))) {
+        return logarithmOfNormal(x, zero);
+    }
+    // Denormal numbers are made normal ones first.
+    const auto isSmall = hn::Lt(x, least);
+    FloatVector result = logarithmOfNormal(hn::IfThenElse(isSmall, hn::Mul(x, set(0x1p24F)), x),
+                                           hn::IfThenElse(isSmall, set(24.0F), zero));
     result = hn::IfThenElse(hn::Eq(x, infinity), infinity, result);
     result = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), result);
     const FloatVector none = set(std::numeric_limits<float>::quiet_NaN());
     return keepNan(x, hn::IfThenElse(hn::Lt(x, zero), none, result));
 }
 
+// Within 6 units in the last place: x P(x^2) / Q(x^2), with the least relative error, 3e-8, up to
+// 9.02, from where on the tangent is 1 as a float. No result is beyond 1.
 HWY_INLINE FloatVector hyperbolicTangent(FloatVector x) {
-    const FloatVector power = exponentialMinusOne(hn::Mul(hn::Set(kFloats, -2.0F), hn::Abs(x)));
-    const FloatVector result = hn::Div(power, hn::Add(power, hn::Set(kFloats, 2.0F)));
-    return keepNan(x, hn::CopySign(result, x));
+    const auto set = [](float value) HWY_ATTR { return hn::Set(kFloats, value); };
+    const FloatVector one = set(1.0F);
+    const FloatVector minusOne = set(-1.0F);
+    const FloatVector within = keepWithin(x, set(-9.02F), set(9.02F));
+    const FloatVector square = hn::Mul(within, within);
+    FloatVector above = set(1.33842973e-08F);
+    constexpr float kAbove[] = {2.06358275e-05F, 0.00349745801F, 0.133826876F};
+    HALYARD_UNROLL
+    for (const float term : kAbove) {
+        above = hn::MulAdd(above, square, set(term));
+    }
+    FloatVector below = set(7.79025193e-07F);
+    constexpr float kBelow[] = {0.000328851788F, 0.0258843622F, 0.467160088F};
+    HALYARD_UNROLL
+    for (const float term : kBelow) {
+        below = hn::MulAdd(below, square, set(term));
+    }
+    above = hn::Mul(within, hn::MulAdd(above, square, one));
+    below = hn::MulAdd(below, square, one);
+    return keepWithin(hn::Div(above, below), minusOne, one);
 }
 
 }  // namespace
