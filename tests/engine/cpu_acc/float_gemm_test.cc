@@ -159,6 +159,22 @@ void forEachProduct(Check check) {
     }
 }
 
+// Columns that leave most of a vector unused, and rows for several vectors and between them.
+template <typename Check>
+void forEachProductOfFewColumns(Check check) {
+    for (const InstructionSet set : cpu::availableInstructionSets()) {
+        const FloatGemm& form = cpu::floatGemm(set);
+        for (const int64_t rows : {form.lanes - 1, form.lanes, form.lanes + 1, 2 * form.lanes,
+                                   2 * form.lanes + 1, 3 * form.lanes, 5 * form.lanes + 3}) {
+            for (int64_t columns = 1; columns <= 5 && rows > 0; ++columns) {
+                SCOPED_TRACE(testing::Message() << toString(set) << ": " << rows << " rows, "
+                                                << columns << " columns");
+                check(form, set, rows, columns);
+            }
+        }
+    }
+}
+
 // Small enough for all sums to be exact, in any order.
 float wholeNumber(ref_test::RandomValues& random) {
     return static_cast<float>(random.integer(-8, 8));
@@ -167,9 +183,9 @@ float realNumber(ref_test::RandomValues& random) {
     return random.real(-2.0F, 2.0F);
 }
 
-void expectSums(const Product& product, const Extents& extents, float low, float high) {
-    constexpr int64_t kGap = 3;
-    const std::vector<float> result = product.compute(low, high, kGap);
+void expectSums(const Product& product, const Extents& extents, float low, float high,
+                int64_t gap = 3) {
+    const std::vector<float> result = product.compute(low, high, gap);
     std::vector<float> expected;
     for (int64_t line = 0; line < extents.lines; ++line) {
         for (int64_t row = 0; row < extents.rows; ++row) {
@@ -179,7 +195,7 @@ void expectSums(const Product& product, const Extents& extents, float low, float
                         [](double a, double weight, double terms) { return a * weight + terms; });
                 expected.push_back(std::clamp(static_cast<float>(sum), low, high));
             }
-            expected.insert(expected.end(), kGap, kUntouched);
+            expected.insert(expected.end(), static_cast<size_t>(gap), kUntouched);
         }
     }
     expected.resize(result.size());
@@ -211,6 +227,22 @@ TEST(FloatGemm, MultipliesRowsOfSeveralRunsInSeveralLines) {
     });
 }
 
+TEST(FloatGemm, MultipliesManyRowsWithAFewColumns) {
+    ref_test::RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    forEachProductOfFewColumns([&](const FloatGemm& form, InstructionSet set, int64_t rows,
+                                   int64_t columns) {
+        for (const int64_t length : {1, 4, 7, 12}) {
+            const Extents extents = {
+                    .lines = 2, .rows = rows, .columns = columns, .runs = 2, .runLength = length};
+            const Product product(form, set, extents, false, random, wholeNumber);
+            for (const int64_t gap : {0, 3}) {
+                expectSums(product, extents, -40.0F, 60.0F, gap);
+            }
+        }
+    });
+}
+
 TEST(FloatGemm, MultipliesWeightsOfBfloats) {
     ref_test::RandomValues random;
     SCOPED_TRACE(random.seedText());
@@ -230,7 +262,8 @@ TEST(FloatGemm, MultipliesWeightsOfBfloats) {
 TEST(FloatGemm, AddsProductsInOrderOfDepthInEachTile) {
     ref_test::RandomValues random;
     SCOPED_TRACE(random.seedText());
-    forEachProduct([&](const FloatGemm& form, InstructionSet set, int64_t rows, int64_t columns) {
+    const auto check = [&](const FloatGemm& form, InstructionSet set, int64_t rows,
+                           int64_t columns) {
         const Extents extents = {.rows = rows, .columns = columns, .runs = 2, .runLength = 23};
         const Product product(form, set, extents, false, random, realNumber);
         const std::vector<float> result = product.compute(-kInfinity, kInfinity, 0);
@@ -246,7 +279,9 @@ TEST(FloatGemm, AddsProductsInOrderOfDepthInEachTile) {
             }
         }
         EXPECT_TRUE(result == fused || result == rounded);
-    });
+    };
+    forEachProduct(check);
+    forEachProductOfFewColumns(check);
 }
 
 TEST(FloatGemm, KeepsWhatIsNoNumber) {

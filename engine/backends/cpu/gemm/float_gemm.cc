@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "engine/backends/cpu/gemm/float_gemm.cc"
 #include "engine/backends/cpu/vectors/targets.h"
 
+#include "engine/backends/cpu/gemm/few_columns-inl.h"
 #include "engine/backends/cpu/gemm/float_gemm.h"
 #include "engine/backends/cpu/gemm/float_tile_neon-inl.h"
 #include "engine/backends/cpu/gemm/weight_prefetch.h"
@@ -303,6 +304,12 @@ void computeWith(const FloatBlock& block, size_t panelLength) {
 }
 
 void compute(const FloatBlock& block) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+    if (few_columns::takes(block)) {
+        few_columns::compute(block);
+        return;
+    }
+#endif
     const auto depth = static_cast<int64_t>(block.runs.size()) * block.runLength;
     computeWith<float>(block, static_cast<size_t>(floatForm()->panelLength(depth)));
 }
