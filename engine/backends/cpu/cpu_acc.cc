@@ -19,7 +19,7 @@ using cpu::InstructionSet;
 
 // Counts up whenever a recipe's bytes change, or what a kernel reads there: a packing that was
 // saved before is then none that it knows.
-constexpr int kPackingVersion = 5;
+constexpr int kPackingVersion = 6;
 
 class CpuAcc : public Backend {
   public:

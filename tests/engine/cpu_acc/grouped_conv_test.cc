@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CpuAcc's convolutions in groups of few channels against CpuRef's, in every form that this
+// CpuAcc's convolutions in groups of channels against CpuRef's, in every form that this
 // processor runs.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "engine/backends/cpu/choice/grouped_choice.h"
 #include "engine/backends/cpu/cpu_acc.h"
@@ -46,20 +48,34 @@ struct Groups {
     Shape extents = {1, 9, 13};
 };
 
-Layer layerOf(RandomValues& random, DataType type, const Groups& of,
+struct Elements {
+    DataType x;
+    DataType weights;
+};
+
+Layer layerOf(RandomValues& random, Elements elements, const Groups& of,
               Activation activation = Activation::NONE) {
+    const int32_t channels = of.groups * of.columns;
+    cpu_test::Types types = cpu_test::typesFor(random, elements.x, elements.weights, channels, 0);
+    types.x.shape = {of.extents[0], of.extents[1], of.extents[2], of.groups * of.depth};
+    types.weights.shape = {channels, of.filterH, of.filterW, of.depth};
+    types.bias.shape = {channels};
     Layer layer;
     layer.descriptor = Conv2d{.window = of.window, .groups = of.groups, .activation = activation};
-    layer.x = random.values(
-            typeOf(type, {of.extents[0], of.extents[1], of.extents[2], of.groups * of.depth}));
-    layer.weights =
-            random.values(typeOf(type, {of.groups * of.columns, of.filterH, of.filterW, of.depth}));
-    layer.bias = random.values(typeOf(type, {of.groups * of.columns}));
-    layer.output = typeOf(type, {});
+    layer.x = random.values(types.x);
+    layer.weights = random.values(types.weights);
+    if (isFloat(elements.x)) {
+        layer.bias = random.values(types.bias);
+    } else {
+        std::vector<int32_t> bias(static_cast<size_t>(channels));
+        std::ranges::generate(bias, [&] { return random.integer(-20000, 20000); });
+        layer.bias = ref_test::pack(types.bias, bias);
+    }
+    layer.output = types.output;
     return layer;
 }
 
-class GroupedConvolutions : public testing::TestWithParam<DataType> {};
+class GroupedConvolutions : public testing::TestWithParam<Elements> {};
 
 TEST_P(GroupedConvolutions, AreTheReferences) {
     RandomValues random;
@@ -67,8 +83,8 @@ TEST_P(GroupedConvolutions, AreTheReferences) {
     for (int round = 0; round < 30 && !HasFailure(); ++round) {
         const Groups of = {
                 .groups = random.integer(2, 19),
-                .depth = random.integer(1, 8),
-                .columns = random.integer(1, 8),
+                .depth = random.integer(1, random.coin() ? 8 : 35),
+                .columns = random.integer(1, random.coin() ? 8 : 35),
                 .window = cpu_test::randomWindow(random),
                 .filterH = random.integer(1, 4),
                 .filterW = random.integer(1, 4),
@@ -93,16 +109,23 @@ TEST_P(GroupedConvolutions, WithAnAdditionBehindThemAreTheReferences) {
     expectSameAsReference(layer);
 }
 
-INSTANTIATE_TEST_SUITE_P(, GroupedConvolutions,
-                         testing::Values(DataType::FLOAT32, DataType::FLOAT16),
-                         [](const testing::TestParamInfo<DataType>& instance) {
-                             return std::string(toString(instance.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+        , GroupedConvolutions,
+        testing::Values(Elements{DataType::FLOAT32, DataType::FLOAT32},
+                        Elements{DataType::FLOAT16, DataType::FLOAT16},
+                        Elements{DataType::QUANT8_ASYMM, DataType::QUANT8_ASYMM},
+                        Elements{DataType::QUANT8_ASYMM, DataType::QUANT8_SYMM_PER_CHANNEL},
+                        Elements{DataType::QUANT8_ASYMM_SIGNED, DataType::QUANT8_ASYMM_SIGNED},
+                        Elements{DataType::QUANT8_ASYMM_SIGNED, DataType::QUANT8_SYMM_PER_CHANNEL}),
+        [](const testing::TestParamInfo<Elements>& instance) {
+            return std::string(toString(instance.param.x)) + "_" +
+                   std::string(toString(instance.param.weights));
+        });
 
 // What is not finite stays in its group.
 TEST(GroupedConvolutionsOfFloats, KeepWhatIsNotFiniteInItsGroup) {
     RandomValues random;
-    Layer layer = layerOf(random, DataType::FLOAT32, {});
+    Layer layer = layerOf(random, {DataType::FLOAT32, DataType::FLOAT32}, {});
     auto* const x = reinterpret_cast<float*>(layer.x.bytes.data());
     x[4 * 32 + 5] = std::numeric_limits<float>::infinity();
     x[30 * 32 + 17] = std::numeric_limits<float>::quiet_NaN();
@@ -134,8 +157,19 @@ TEST(GroupedChoices, LeaveGroupsThatFillVectorsToTheGemm) {
     EXPECT_EQ(chooseGrouped(groupsOf(4, 16, 16)).form, Form::FLOAT_GEMM);
     EXPECT_EQ(chooseGrouped(groupsOf(16, 4, 16)).lost.toString(),
               "grouped vectors: a vector of 16 lanes has the channels of one group");
-    EXPECT_EQ(chooseGrouped(groupsOf(4, 4, 16).ofInt8()).lost.toString(),
-              "grouped vectors: takes floats");
+}
+
+TEST(GroupedChoices, HaveTwoChannelsOfBytesInALane) {
+    EXPECT_EQ(chooseGrouped(groupsOf(4, 4, 8).ofInt8()).lost.toString(),
+              "int8 GEMM by 16-bit products: costs 832 vectors for a spatial position, and the "
+              "other 480");
+}
+
+TEST(GroupedChoices, LeaveBytesToTheGemmWherePairsOfProductsHaveNoInstruction) {
+    GemmLayer layer = groupsOf(4, 4, 4).ofInt8();
+    layer.groupedTogether = 0;
+    EXPECT_EQ(chooseGrouped(layer).lost.toString(),
+              "grouped vectors: the processor adds no pairs of 16-bit products");
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ TEST(PackingVersion, CountsUpWhereThePackedBytesChange) {
         Checksum sum;
         sum.add(opened.mapped("store").value());
         EXPECT_EQ(backend->identity(),
-                  "CpuAcc packing 5 " + std::string(name) + " on " +
+                  "CpuAcc packing 6 " + std::string(name) + " on " +
                           cpu::identityOf(cpu::tuningOf(cpu::describeThisCpu())));
         const auto* const expected = std::ranges::find(kPacked, name, &Packed::set);
         if (expected != std::end(kPacked)) {

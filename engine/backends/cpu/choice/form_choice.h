@@ -45,7 +45,7 @@ enum class Form : uint8_t {
     INVERTED_RESIDUAL,
     FUSED_POINTWISE_DEPTHWISE,
     NODE_BY_NODE,
-    // Convolutions of floats in groups of few channels.
+    // Convolutions in groups of few channels.
     GROUPED_VECTORS,
     // Transposed convolutions, each phase as a GEMM.
     MERGED_STRIDE_PHASES,  // those of a line together

@@ -38,6 +38,10 @@ struct GemmLayer {
     // Of int8: whether results are of the input's type, and the largest multiplier.
     bool keepsType = true;
     float largestMultiplier = 0.0F;
+    // And elements of a run that the GEMM by vectors multiplies together, and that vectors of
+    // groups do; 0: bytes have none.
+    int64_t depthTogether = 2;
+    int64_t groupedTogether = 2;
     // Of the float micro-kernel: rows that wait for the weights, and columns of a packed B panel.
     int64_t fewRows = 3;
     int64_t lanes = 16;

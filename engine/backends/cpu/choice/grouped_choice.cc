@@ -24,29 +24,42 @@ int64_t tapsOf(const GemmLayer& layer) {
     return layer.filterH * layer.filterW;
 }
 
+bool isInt8(const GemmLayer& layer) {
+    return layer.elements == GemmLayer::Elements::INT8;
+}
+
 // Vectors of multiply-adds for a spatial position of the output.
 int64_t gemmSteps(const GemmLayer& layer) {
+    const int64_t depth = ceilDivide(groupDepthOf(layer), isInt8(layer) ? layer.depthTogether : 1);
     return layer.groups * ceilDivide(layer.groupColumns(), layer.lanes) *
-           (tapsOf(layer) * groupDepthOf(layer) + kExtraSteps);
+           (tapsOf(layer) * depth + kExtraSteps);
 }
 
 int64_t groupedSteps(const GemmLayer& layer) {
-    const int64_t depth = groupDepthOf(layer);
-    const int64_t vectors =
-            ceilDivide(layer.groups, groupsOfVector(depth, layer.groupColumns(), layer.lanes));
+    const int64_t depth =
+            ceilDivide(groupDepthOf(layer), isInt8(layer) ? layer.groupedTogether : 1);
+    const int64_t vectors = ceilDivide(
+            layer.groups, groupsOfVector(groupDepthOf(layer), layer.groupColumns(), layer.lanes));
     return vectors * (tapsOf(layer) * depth + kExtraSteps +
                       kSpreadSteps * depth * layer.strideH * layer.strideW);
 }
 
 Status isLegal(const GemmLayer& layer) {
-    if (layer.elements == GemmLayer::Elements::INT8) {
-        return unsupported("takes floats");
+    if (isInt8(layer) && layer.groupedTogether == 0) {
+        return unsupported("the processor adds no pairs of 16-bit products");
     }
     if (groupsOfVector(groupDepthOf(layer), layer.groupColumns(), layer.lanes) < 2) {
         return unsupported("a vector of " + std::to_string(layer.lanes) +
                            " lanes has the channels of one group");
     }
     return {};
+}
+
+Form gemmForm(const GemmLayer& layer) {
+    if (!isInt8(layer)) {
+        return Form::FLOAT_GEMM;
+    }
+    return layer.depthTogether < 4 ? Form::INT8_GEMM_WIDENED : Form::INT8_GEMM_DOT;
 }
 
 std::string costText(int64_t steps, int64_t others) {
@@ -69,7 +82,7 @@ GroupedChoice chooseGrouped(const GemmLayer& layer) {
     const int64_t grouped = groupedSteps(layer);
     if (grouped < gemm) {
         choice.form = Form::GROUPED_VECTORS;
-        choice.lost.add(Form::FLOAT_GEMM, costText(gemm, grouped));
+        choice.lost.add(gemmForm(layer), costText(gemm, grouped));
     } else {
         choice.lost.add(Form::GROUPED_VECTORS, costText(grouped, gemm));
     }

@@ -29,7 +29,6 @@ class ShapedAmxConvGemm final : public WorkItemKernel {
           mTuning(definition.tuning.amx),
           mDepth(withoutGaps(definition.filter, kTileDepth).paddedDepth()),
           mGroupPanels(kTilePanels.panels(definition.filter.groupChannels())),
-          mGroupDepth(definition.filter.runLength),
           mPanels(panels),
           mEpilogue(definition.epilogue),
           mPlan(std::move(plan)),
@@ -110,7 +109,7 @@ class ShapedAmxConvGemm final : public WorkItemKernel {
             auto* const paddedTile = reinterpret_cast<uint8_t*>(memory + mPaddedTile);
             mPlan.fillPaddedTile(item, x, paddedTile, static_cast<uint8_t>(mZeros.x),
                                  std::identity());
-            matrix.a = paddedTile + item.group * mGroupDepth;
+            matrix.a = paddedTile;
         } else {
             matrix.a = x + mPlan.inputOffset(item);
         }
@@ -145,7 +144,6 @@ class ShapedAmxConvGemm final : public WorkItemKernel {
     const AmxTuning mTuning;
     const int64_t mDepth;
     const int64_t mGroupPanels;
-    const int64_t mGroupDepth;
     const PackedConstant mPanels;
     const Epilogue mEpilogue;
     const ConvGemmPlan mPlan;

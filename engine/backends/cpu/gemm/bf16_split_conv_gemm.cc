@@ -28,7 +28,6 @@ class ShapedBf16SplitConvGemm final : public WorkItemKernel {
           mParts(parts),
           mDepth(withoutGaps(definition.filter, kSplitDepth).paddedDepth()),
           mGroupPanels(kTilePanels.panels(definition.filter.groupChannels())),
-          mGroupDepth(definition.filter.runLength),
           mRange(rangeOf(definition.activation)),
           mPanels(panels),
           mEpilogue(definition.epilogue),
@@ -68,7 +67,7 @@ class ShapedBf16SplitConvGemm final : public WorkItemKernel {
         if (mPlan.usesPaddedTile()) {
             auto* const paddedTile = reinterpret_cast<float*>(memory + mPaddedTile);
             mPlan.fillPaddedTile(item, x, paddedTile, 0.0F, std::identity());
-            matrix.a = paddedTile + item.group * mGroupDepth;
+            matrix.a = paddedTile;
         } else {
             matrix.a = x + mPlan.inputOffset(item);
         }
@@ -92,7 +91,6 @@ class ShapedBf16SplitConvGemm final : public WorkItemKernel {
     const HiLoSplit mParts;
     const int64_t mDepth;
     const int64_t mGroupPanels;
-    const int64_t mGroupDepth;
     const RealRange mRange;
     const PackedConstant mPanels;
     const Epilogue mEpilogue;

@@ -64,11 +64,12 @@ Result<ConvGemmPlan> ConvGemmPlan::create(const GemmShape& shape, const GemmTrai
     plan.mColumnGroups = s.groups * plan.mColumnGroupsOfGroup;
 
     int64_t lineStride = s.inputW * s.inputC;
+    int64_t pixel = s.inputC;  // elements
     if (plan.mUsesPaddedTile) {
         const int64_t lines = plan.stripLines(plan.mLinesPerWorkItem);
         // Behind the last spatial position, what pads a run may be read.
         plan.mPaddedTileRow =
-                roundUp(plan.stripWidth(plan.mRowsPerWorkItem) * s.inputC + plan.mRunLength - run,
+                roundUp(plan.stripWidth(plan.mRowsPerWorkItem) * groupDepth + plan.mRunLength - run,
                         traits.runMultiple);
         const std::optional<size_t> length = checkedMultiply(
                 static_cast<size_t>(plan.mPaddedTileRow),
@@ -79,9 +80,10 @@ Result<ConvGemmPlan> ConvGemmPlan::create(const GemmShape& shape, const GemmTrai
         plan.mPaddedTileLength = *length;
         plan.mStridePhaseLength = plan.mPaddedTileRow * lines;
         lineStride = plan.mPaddedTileRow;
+        pixel = groupDepth;
     }
     plan.mALine = s.strideH / plan.mStridePhasesH * lineStride;
-    plan.mARow = s.strideW / plan.mStridePhasesW * s.inputC;
+    plan.mARow = s.strideW / plan.mStridePhasesW * pixel;
     for (int64_t i = 0; i < s.filterH; ++i) {
         const int64_t y = i * s.dilationH;
         for (int64_t j = 0; j < (merged ? 1 : s.filterW); ++j) {
@@ -90,7 +92,7 @@ Result<ConvGemmPlan> ConvGemmPlan::create(const GemmShape& shape, const GemmTrai
                     y % plan.mStridePhasesH * plan.mStridePhasesW + x % plan.mStridePhasesW;
             plan.mRuns.push_back(phase * plan.mStridePhaseLength +
                                  y / plan.mStridePhasesH * lineStride +
-                                 x / plan.mStridePhasesW * s.inputC);
+                                 x / plan.mStridePhasesW * pixel);
         }
     }
     return plan;
@@ -119,7 +121,7 @@ int64_t ConvGemmPlan::workItemOperations() const {
 ptrdiff_t ConvGemmPlan::inputOffset(const GemmWorkItem& item) const {
     const GemmShape& s = mShape;
     const int64_t line = item.batch * s.inputH + item.line * s.strideH;
-    return (line * s.inputW + item.row * s.strideW) * s.inputC + item.group * (s.inputC / s.groups);
+    return (line * s.inputW + item.row * s.strideW) * s.inputC + item.group * s.groupDepth();
 }
 
 ptrdiff_t ConvGemmPlan::outputOffset(const GemmWorkItem& item) const {

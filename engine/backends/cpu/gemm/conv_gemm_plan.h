@@ -5,17 +5,18 @@
 //
 // The rows of A are the windows of the output's spatial positions, row by row. Where windows reach
 // into the padding, or the input has another type than the micro-kernel reads, the rows that a work
-// item needs are first copied to a padded input tile, converted. Otherwise they are read where they
-// lie. With a stride above 1 the padded tile can have stride phases: first every second spatial
-// position of every second row, say, then those between them. A tap then finds all of its spatial
-// positions in one phase, as with stride 1. A pointwise filter with stride 1 makes one row of the
-// whole feature map.
+// item needs are first copied to a padded input tile, converted: of groups, the channels of one.
+// Otherwise they are read where they lie. With a stride above 1 the padded tile can have stride
+// phases: first every second spatial position of every second row, say, then those between them. A
+// tap then finds all of its spatial positions in one phase, as with stride 1. A pointwise filter
+// with stride 1 makes one row of the whole feature map.
 
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <type_traits>
@@ -92,8 +93,8 @@ class ConvGemmPlan {
                 .columns = item.columns};
     }
 
-    // Copies to the padded input tile what a work item reads, with `padding` where there is no
-    // input. convert(From) gives an element of the padded input tile.
+    // Copies to the padded input tile what a work item reads, the channels of its group, with
+    // `padding` where there is no input. convert(From) gives an element of the padded input tile.
     template <typename From, typename To, typename Convert>
     void fillPaddedTile(const GemmWorkItem& item, const From* input, To* paddedTile, To padding,
                         Convert convert) const;
@@ -128,12 +129,35 @@ class ConvGemmPlan {
     std::vector<ptrdiff_t> mRuns;
 };
 
+// convert() of each of a few elements, without what a loop of vectors takes to begin.
+template <typename From, typename To, typename Convert>
+To* convertFew(const From* from, int64_t count, To* to, Convert convert) {
+    constexpr int64_t kTogether = 8;
+    for (; count >= kTogether; count -= kTogether, from += kTogether, to += kTogether) {
+        From elements[kTogether];
+        To converted[kTogether];
+        std::memcpy(elements, from, sizeof(elements));
+        for (int64_t i = 0; i < kTogether; ++i) {
+            converted[i] = convert(elements[i]);
+        }
+        std::memcpy(to, converted, sizeof(converted));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        to[i] = convert(from[i]);
+    }
+    return to + count;
+}
+
 template <typename From, typename To, typename Convert>
 void ConvGemmPlan::fillPaddedTile(const GemmWorkItem& item, const From* input, To* paddedTile,
                                   To padding, Convert convert) const {
     const GemmShape& s = mShape;
+    const int64_t depth = s.groupDepth();
     const auto copy = [&](const From* from, int64_t pixels, To* to) {
-        const int64_t count = pixels * s.inputC;
+        const int64_t count = pixels * depth;
+        if (s.groups > 1) {
+            return convertFew(from, count, to, convert);
+        }
         if constexpr (std::is_same_v<Convert, std::identity>) {
             return std::copy_n(from, count, to);
         } else {
@@ -142,7 +166,8 @@ void ConvGemmPlan::fillPaddedTile(const GemmWorkItem& item, const From* input, T
     };
     const int64_t lines = stripLines(item.lines);
     const int64_t width = stripWidth(item.rows);
-    const From* const batch = input + item.batch * s.inputH * s.inputW * s.inputC;
+    const From* const first =
+            input + item.batch * s.inputH * s.inputW * s.inputC + item.group * depth;
     for (int64_t phase = 0; phase < mStridePhasesH * mStridePhasesW; ++phase) {
         const int64_t firstLine = item.line * s.strideH - s.top + phase / mStridePhasesW;
         const int64_t firstColumn = item.row * s.strideW - s.left + phase % mStridePhasesW;
@@ -152,16 +177,16 @@ void ConvGemmPlan::fillPaddedTile(const GemmWorkItem& item, const From* input, T
         };
         const int64_t begin = std::min(pixelsBefore(0), width);
         const int64_t end = std::clamp(pixelsBefore(s.inputW), begin, width);
-        const int64_t together = mStridePhasesW == 1 ? end - begin : 1;
+        const int64_t together = mStridePhasesW == 1 && s.groups == 1 ? end - begin : 1;
         for (int64_t line = 0; line < lines; ++line) {
             To* to = paddedTile + phase * mStridePhaseLength + line * mPaddedTileRow;
             To* const stop = to + mPaddedTileRow;
             const int64_t at = firstLine + line * mStridePhasesH;
             if (at >= 0 && at < s.inputH) {
-                to = std::fill_n(to, begin * s.inputC, padding);
+                to = std::fill_n(to, begin * depth, padding);
                 for (int64_t i = begin; i < end; i += together) {
                     const int64_t column = firstColumn + i * mStridePhasesW;
-                    to = copy(batch + (at * s.inputW + column) * s.inputC, together, to);
+                    to = copy(first + (at * s.inputW + column) * s.inputC, together, to);
                 }
             }
             std::fill(to, stop, padding);

@@ -98,7 +98,7 @@ class ShapedFloatConvGemm final : public WorkItemKernel {
                 mPlan.fillPaddedTile(item, x.as<float>(), paddedTile, 0.0F,
                                      [](float value) { return value; });
             }
-            block.a = paddedTile + item.group * mFilter.runLength;
+            block.a = paddedTile;
         } else {
             block.a = x.as<float>() + mPlan.inputOffset(item);
         }

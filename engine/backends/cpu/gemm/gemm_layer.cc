@@ -6,6 +6,8 @@
 #include <variant>
 
 #include "engine/backends/cpu/gemm/float_gemm.h"
+#include "engine/backends/cpu/gemm/grouped_conv.h"
+#include "engine/backends/cpu/gemm/quantized_gemm.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/numerics/requantize.h"
 
@@ -81,6 +83,8 @@ GemmLayer gemmLayerOf(const KernelArguments& arguments, const ConvGemmFilter& fi
     layer.isRough = arguments.options.fastMath || arguments.graph.relaxedFloat();
     layer.fewRows = form.fewRows;
     layer.lanes = form.lanes;
+    layer.depthTogether = quantizedGemm(set).depthGroup;
+    layer.groupedTogether = groupedConv(set).bytesTogether;
     layer.threads = arguments.threads;
     return layer;
 }

@@ -64,7 +64,7 @@ class Cutter {
     void limitRows() {
         const GemmShape& s = mShape;
         const int64_t rowBytes = std::max<int64_t>(mDepth * bytes(), 1);
-        const int64_t lineBytes = std::max<int64_t>(s.inputW * s.inputC * bytes(), 1);
+        const int64_t lineBytes = std::max<int64_t>(s.inputW * s.groupDepth() * bytes(), 1);
         const int64_t resultBytes = std::max<int64_t>(s.outputC * bytes(), 1);
         const int64_t workItemBytes =
                 std::clamp(rowBytes * s.groupColumns() / mTuning.workItemShare,

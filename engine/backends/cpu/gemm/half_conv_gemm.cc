@@ -49,7 +49,7 @@ class ShapedHalfConvGemm final : public WorkItemKernel {
         if (mPlan.usesPaddedTile()) {
             auto* const paddedTile = reinterpret_cast<Half*>(memory + mPaddedTile);
             mPlan.fillPaddedTile(item, x, paddedTile, Half(), std::identity());
-            block.a = paddedTile + item.group * mFilter.runLength;
+            block.a = paddedTile;
         } else {
             block.a = x + mPlan.inputOffset(item);
         }

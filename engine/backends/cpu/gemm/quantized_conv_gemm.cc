@@ -57,7 +57,6 @@ class ShapedQuantizedConvGemm final : public WorkItemKernel {
         const ConstTensorView& x = call.input(0);
         const int64_t groupPanels = mForm.panels(mFilter.groupChannels());
         const int64_t panel = item.group * groupPanels + item.column / mForm.lanes;
-        const ptrdiff_t group = item.group * mFilter.runLength;
         QuantizedBlock block;
         if (!mPlan.usesPaddedTile()) {
             block.a = x.as<uint8_t>() + mPlan.inputOffset(item);
@@ -67,7 +66,7 @@ class ShapedQuantizedConvGemm final : public WorkItemKernel {
             mPlan.fillPaddedTile(
                     item, x.as<uint8_t>(), paddedTile, static_cast<uint8_t>(mZeros.x),
                     [flip](uint8_t value) { return static_cast<uint8_t>(value ^ flip); });
-            block.a = paddedTile + group;
+            block.a = paddedTile;
         } else {
             auto* paddedTile = reinterpret_cast<int16_t*>(memory + mPaddedTile);
             const auto difference = [zero = mXZero](auto value) {
@@ -78,7 +77,7 @@ class ShapedQuantizedConvGemm final : public WorkItemKernel {
             } else {
                 mPlan.fillPaddedTile(item, x.as<uint8_t>(), paddedTile, int16_t{0}, difference);
             }
-            block.a = paddedTile + group;
+            block.a = paddedTile;
         }
         mPlan.lay(item, block);
         block.panels = mPanels.in(call.constants()).data() +
