@@ -10,6 +10,7 @@
 #include "engine/backends/cpu/depthwise/depthwise_lines.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/work_item_kernel.h"
+#include "engine/backends/cpu/vectors/half_conversion.h"
 #include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
@@ -19,9 +20,11 @@ namespace {
 
 class ShapedFloatDepthwise final : public WorkItemKernel {
   public:
-    ShapedFloatDepthwise(const FloatDepthwise& form, const DepthwiseDefinition& definition,
-                         PackedConstant panels, const DepthwiseLines& lines)
+    ShapedFloatDepthwise(const FloatDepthwise& form, const HalfConversion& halves,
+                         const DepthwiseDefinition& definition, PackedConstant panels,
+                         const DepthwiseLines& lines)
         : mForm(form),
+          mHalfConversion(halves),
           mRange(rangeOf(definition.node.activation)),
           mEpilogue(definition.epilogue),
           mPanels(panels),
@@ -67,18 +70,19 @@ class ShapedFloatDepthwise final : public WorkItemKernel {
             return;
         }
         mLines.widen(call.input(0).as<Half>() + first, paddedTile, line.window,
-                     [](Half value) { return toFloat(value); });
+                     mHalfConversion.toFloats);
         line.x = paddedTile;
         line.y = reinterpret_cast<float*>(memory + mOutput);
         mForm.compute(line);
         const ptrdiff_t begin = line.window.firstPixel * line.window.channels;
         const ptrdiff_t end = line.window.endPixel * line.window.channels;
-        std::transform(line.y + begin, line.y + end, call.output(0).as<Half>() + to + begin,
-                       [](float value) { return toHalf(value); });
+        mHalfConversion.toHalves(line.y + begin, end - begin,
+                                 call.output(0).as<Half>() + to + begin);
         mEpilogue.apply(call, mLines.outputRows(item));
     }
 
     const FloatDepthwise& mForm;
+    const HalfConversion& mHalfConversion;
     const RealRange mRange;
     const Epilogue mEpilogue;
     const PackedConstant mPanels;
@@ -142,6 +146,7 @@ class FloatDepthwiseKernel final : public StepKernel {
     FloatDepthwiseKernel(const FloatDepthwise& form, InstructionSet set,
                          const DepthwiseDefinition& definition, PackedConstant panels)
         : mForm(form),
+          mHalfConversion(halfConversion(set)),
           mDefinition(definition),
           mPanels(panels),
           mName("acc::depthwise_float " + std::string(toString(set)) +
@@ -159,12 +164,14 @@ class FloatDepthwiseKernel final : public StepKernel {
         const Shape& output = types.outputs[0]->shape;
         HALYARD_ASSIGN_OR_RETURN(const DepthwiseLines lines,
                                  DepthwiseLines::create(mDefinition, x.shape, output));
-        auto kernel = std::make_shared<ShapedFloatDepthwise>(mForm, mDefinition, mPanels, lines);
+        auto kernel = std::make_shared<ShapedFloatDepthwise>(mForm, mHalfConversion, mDefinition,
+                                                             mPanels, lines);
         HALYARD_RETURN_IF_ERROR(kernel->create(x.type == DataType::FLOAT16, mDefinition.filterH));
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));
     }
 
     const FloatDepthwise& mForm;
+    const HalfConversion& mHalfConversion;
     const DepthwiseDefinition mDefinition;
     const PackedConstant mPanels;
     const std::string mName;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "engine/backends/cpu/choice/depthwise_choice.h"
 #include "engine/backends/cpu/depthwise/depthwise_line.h"
@@ -68,18 +69,34 @@ class DepthwiseLines {
 
     // Copies the lines of x that the window reads to `paddedTile`, which has room for as
     // many widened ones as the filter has rows, and has the window read them there. convert(T)
-    // gives an element of the padded input tile.
+    // gives an element of the padded input tile, or convert(from, count, to) as many neighbours.
     template <typename T, typename To, typename Convert>
     void widen(const T* x, To* paddedTile, DepthwiseWindow& window, Convert convert) const {
         for (int64_t i = window.firstRow; i < window.endRow; ++i) {
             const T* from = x + i * window.row;
             To* to = paddedTile + i * widenedLine();
-            if (multiplier() == 1) {
-                std::transform(from, from + inputLine(), to, convert);
-                continue;
-            }
-            for (int64_t element = 0; element < inputLine(); ++element) {
-                to = std::fill_n(to, multiplier(), convert(from[element]));
+            if constexpr (std::is_invocable_v<Convert, const T*, int64_t, To*>) {
+                if (multiplier() == 1) {
+                    convert(from, inputLine(), to);
+                    continue;
+                }
+                constexpr int64_t kAtOnce = 64;
+                To elements[kAtOnce];
+                for (int64_t first = 0; first < inputLine(); first += kAtOnce) {
+                    const int64_t count = std::min(kAtOnce, inputLine() - first);
+                    convert(from + first, count, elements);
+                    for (int64_t element = 0; element < count; ++element) {
+                        to = std::fill_n(to, multiplier(), elements[element]);
+                    }
+                }
+            } else {
+                if (multiplier() == 1) {
+                    std::transform(from, from + inputLine(), to, convert);
+                    continue;
+                }
+                for (int64_t element = 0; element < inputLine(); ++element) {
+                    to = std::fill_n(to, multiplier(), convert(from[element]));
+                }
             }
         }
         window.row = widenedLine();

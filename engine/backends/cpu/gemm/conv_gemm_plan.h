@@ -94,7 +94,8 @@ class ConvGemmPlan {
     }
 
     // Copies to the padded input tile what a work item reads, the channels of its group, with
-    // `padding` where there is no input. convert(From) gives an element of the padded input tile.
+    // `padding` where there is no input. convert(From) gives an element of the padded input tile,
+    // or convert(from, count, to) as many neighbours.
     template <typename From, typename To, typename Convert>
     void fillPaddedTile(const GemmWorkItem& item, const From* input, To* paddedTile, To padding,
                         Convert convert) const;
@@ -155,13 +156,18 @@ void ConvGemmPlan::fillPaddedTile(const GemmWorkItem& item, const From* input, T
     const int64_t depth = s.groupDepth();
     const auto copy = [&](const From* from, int64_t pixels, To* to) {
         const int64_t count = pixels * depth;
-        if (s.groups > 1) {
-            return convertFew(from, count, to, convert);
-        }
-        if constexpr (std::is_same_v<Convert, std::identity>) {
-            return std::copy_n(from, count, to);
+        if constexpr (std::is_invocable_v<Convert, const From*, int64_t, To*>) {
+            convert(from, count, to);
+            return to + count;
         } else {
-            return std::transform(from, from + count, to, convert);
+            if (s.groups > 1) {
+                return convertFew(from, count, to, convert);
+            }
+            if constexpr (std::is_same_v<Convert, std::identity>) {
+                return std::copy_n(from, count, to);
+            } else {
+                return std::transform(from, from + count, to, convert);
+            }
         }
     };
     const int64_t lines = stripLines(item.lines);

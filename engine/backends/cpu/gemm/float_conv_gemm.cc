@@ -19,6 +19,7 @@
 #include "engine/backends/cpu/gemm/weight_prefetch.h"
 #include "engine/backends/cpu/gemm/weights.h"
 #include "engine/backends/cpu/kernels/work_item_kernel.h"
+#include "engine/backends/cpu/vectors/half_conversion.h"
 #include "engine/base/half.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
@@ -28,9 +29,11 @@ namespace {
 
 class ShapedFloatConvGemm final : public WorkItemKernel {
   public:
-    ShapedFloatConvGemm(const FloatGemm& form, bool bfloats, const ConvGemmDefinition& definition,
-                        PackedConstant panels, ConvGemmPlan plan)
+    ShapedFloatConvGemm(const FloatGemm& form, const HalfConversion& halves, bool bfloats,
+                        const ConvGemmDefinition& definition, PackedConstant panels,
+                        ConvGemmPlan plan)
         : mForm(form),
+          mHalfConversion(halves),
           mCompute(bfloats ? form.computeBfloats : form.compute),
           mPanelLength(form.panelLength(definition.filter.paddedDepth(), bfloats)),
           mTuning(definition.tuning.vectors),
@@ -93,7 +96,7 @@ class ShapedFloatConvGemm final : public WorkItemKernel {
                 fillScaled(call, item, paddedTile);
             } else if (mHalves) {
                 mPlan.fillPaddedTile(item, x.as<Half>(), paddedTile, 0.0F,
-                                     [](Half value) { return toFloat(value); });
+                                     mHalfConversion.toFloats);
             } else {
                 mPlan.fillPaddedTile(item, x.as<float>(), paddedTile, 0.0F,
                                      [](float value) { return value; });
@@ -124,16 +127,16 @@ class ShapedFloatConvGemm final : public WorkItemKernel {
         Half* to = output.as<Half>() + mPlan.outputOffset(item);
         for (int64_t line = 0; line < item.lines; ++line) {
             for (int64_t row = 0; row < item.rows; ++row) {
-                const float* from = result + line * block.cLine + row * block.cRow;
-                std::transform(from, from + item.columns,
-                               to + line * mPlan.cLine() + row * mPlan.cRow(),
-                               [](float value) { return toHalf(value); });
+                mHalfConversion.toHalves(result + line * block.cLine + row * block.cRow,
+                                         item.columns,
+                                         to + line * mPlan.cLine() + row * mPlan.cRow());
             }
         }
         mEpilogue.apply(call, mPlan.outputRows(item));
     }
 
     const FloatGemm& mForm;
+    const HalfConversion& mHalfConversion;
     void (*const mCompute)(const FloatBlock& block);
     const int64_t mPanelLength;
     const VectorTuning mTuning;
@@ -206,6 +209,7 @@ class FloatConvGemm final : public StepKernel {
     FloatConvGemm(const FloatGemm& form, bool bfloats, InstructionSet set,
                   ConvGemmDefinition definition, PackedConstant panels)
         : mForm(form),
+          mHalfConversion(halfConversion(set)),
           mBfloats(bfloats),
           mDefinition(std::move(definition)),
           mPanels(panels),
@@ -234,13 +238,14 @@ class FloatConvGemm final : public StepKernel {
                                              .readsResults = !mDefinition.epilogue.empty(),
                                              .threads = mDefinition.threads,
                                              .tuning = mDefinition.tuning.tiling}));
-        auto kernel = std::make_shared<ShapedFloatConvGemm>(mForm, mBfloats, mDefinition, mPanels,
-                                                            std::move(plan));
+        auto kernel = std::make_shared<ShapedFloatConvGemm>(mForm, mHalfConversion, mBfloats,
+                                                            mDefinition, mPanels, std::move(plan));
         HALYARD_RETURN_IF_ERROR(kernel->create(halves, mDefinition.threads));
         return std::shared_ptr<const ShapedFloatConvGemm>(std::move(kernel));
     }
 
     const FloatGemm& mForm;
+    const HalfConversion& mHalfConversion;
     const bool mBfloats;
     const ConvGemmDefinition mDefinition;
     const PackedConstant mPanels;

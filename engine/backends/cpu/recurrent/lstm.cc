@@ -17,6 +17,7 @@
 #include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/backends/cpu/recurrent/lstm_cell.h"
 #include "engine/backends/cpu/recurrent/lstm_definition.h"
+#include "engine/backends/cpu/vectors/half_conversion.h"
 #include "engine/graph/lstm_gates.h"
 #include "engine/graph/recurrence.h"
 
@@ -43,8 +44,12 @@ struct Layout {
 class ShapedLstm final : public ShapedKernel {
   public:
     ShapedLstm(const LstmDefinition& definition, const FloatGemm& form, const LstmCell& cell,
-               Layout layout)
-        : mDefinition(definition), mForm(form), mCell(cell), mLayout(layout) {}
+               const HalfConversion& halves, Layout layout)
+        : mDefinition(definition),
+          mForm(form),
+          mCell(cell),
+          mHalfConversion(halves),
+          mLayout(layout) {}
 
     Status create() {
         const LstmDefinition& d = mDefinition;
@@ -129,24 +134,27 @@ class ShapedLstm final : public ShapedKernel {
     template <typename T>
     Status load(KernelCall& call, size_t input, int64_t size, float* to, int64_t stride) const {
         const T* from = call.input(input).as<T>();
-        return forEachElement(call, size, [=](int64_t row) {
-            std::transform(from + row * size, from + (row + 1) * size, to + row * stride,
-                           [](T value) { return toReal(value); });
+        return forEachElement(call, size, [=, this](int64_t row) {
+            copy(from + row * size, size, to + row * stride);
             std::fill(to + row * stride + size, to + (row + 1) * stride, 0.0F);
         });
     }
 
-    template <typename T>
-    static void copy(const float* from, int64_t count, T* to) {
-        std::transform(from, from + count, to, [](float value) { return fromReal<T>(value); });
+    static void copy(const float* from, int64_t count, float* to) { std::copy_n(from, count, to); }
+    void copy(const Half* from, int64_t count, float* to) const {
+        mHalfConversion.toFloats(from, count, to);
+    }
+    void copy(const float* from, int64_t count, Half* to) const {
+        mHalfConversion.toHalves(from, count, to);
     }
 
     template <typename T>
     Status store(KernelCall& call, const float* from, int64_t stride, int64_t size,
                  size_t output) const {
         auto* to = call.output(output).as<T>();
-        return forEachElement(
-                call, size, [=](int64_t row) { copy(from + row * stride, size, to + row * size); });
+        return forEachElement(call, size, [=, this](int64_t row) {
+            copy(from + row * stride, size, to + row * size);
+        });
     }
 
     // Undefined, but not whatever lay in memory before.
@@ -243,9 +251,7 @@ class ShapedLstm final : public ShapedKernel {
                         for (int64_t i = begin; i < end; ++i) {
                             const int64_t row = i / batch * mLayout.rowsOfStep +
                                                 i % batch * mLayout.rowsOfElement;
-                            std::transform(x + row * d.inputSize, x + (row + 1) * d.inputSize,
-                                           b.widened + i * d.inputSize,
-                                           [](Half value) { return toReal(value); });
+                            copy(x + row * d.inputSize, d.inputSize, b.widened + i * d.inputSize);
                         }
                     }));
             return product(count * batch, b.widened, d.inputSize, 0, 1);
@@ -342,6 +348,7 @@ class ShapedLstm final : public ShapedKernel {
     const LstmDefinition& mDefinition;
     const FloatGemm& mForm;
     const LstmCell& mCell;
+    const HalfConversion& mHalfConversion;
     const Layout mLayout;
     int64_t mSteps = 1;  // whose x is multiplied together
     int64_t mStateStride = 0;
@@ -381,6 +388,7 @@ class FloatLstm final : public StepKernel {
 
     Result<std::shared_ptr<const ShapedKernel>> specialize(const StepTypes& types) const override {
         auto kernel = std::make_shared<ShapedLstm>(mDefinition, floatGemm(mSet), lstmCell(mSet),
+                                                   halfConversion(mSet),
                                                    layoutOf(mNode, types.inputs[lstm::kX]->shape));
         HALYARD_RETURN_IF_ERROR(kernel->create());
         return std::shared_ptr<const ShapedKernel>(std::move(kernel));

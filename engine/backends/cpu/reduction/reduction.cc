@@ -20,6 +20,7 @@
 #include "engine/backends/cpu/kernels/kernels.h"
 #include "engine/backends/cpu/kernels/plain_kernel.h"
 #include "engine/backends/cpu/reduction/reduced_shape.h"
+#include "engine/backends/cpu/vectors/half_conversion.h"
 #include "engine/graph/control_input.h"
 #include "engine/numerics/quantized_mean.h"
 
@@ -226,6 +227,7 @@ struct Reduction {
     TensorType output;  // without its shape
     Folds folds;
     const FoldForms* forms = nullptr;
+    const HalfConversion* halves = nullptr;
     int64_t threads = 1;  // as many as may ever share it
 
     Status run(const ReducedShape& shape, KernelCall& call) const;
@@ -371,12 +373,10 @@ void Reduction::storeFloats(float* values, int64_t count, int64_t reduced, void*
     if (function == Function::MEAN) {
         forms->floatMeans(values, static_cast<float>(reduced), values, count);
     }
-    for (int64_t i = 0; i < count; ++i) {
-        if (output.type == DataType::FLOAT16) {
-            static_cast<Half*>(to)[i] = toHalf(values[i]);
-        } else {
-            static_cast<float*>(to)[i] = values[i];
-        }
+    if (output.type == DataType::FLOAT16) {
+        halves->toHalves(values, count, static_cast<Half*>(to));
+    } else {
+        std::copy_n(values, count, static_cast<float*>(to));
     }
 }
 
@@ -445,6 +445,7 @@ Result<std::unique_ptr<const StepKernel>> compile(const Reduce& node,
                                  .output = outputType(arguments.graph, arguments.node),
                                  .folds = forms.elements.of(x.type),
                                  .forms = &forms,
+                                 .halves = &halfConversion(target.set),
                                  .threads = static_cast<int64_t>(arguments.threads)};
     return plainKernel(arguments, toString(target.set), [reduction](KernelCall& call) -> Status {
         const Shape& shape = call.input(0).shape();
