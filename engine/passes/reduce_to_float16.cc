@@ -3,7 +3,6 @@
 #include "engine/passes/reduce_to_float16.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "engine/base/half.h"
+#include "engine/numerics/half_rounding.h"
 
 namespace halyard::engine {
 namespace {
@@ -132,11 +132,9 @@ class ReduceToFloat16 : public Rule {
         for (size_t begin = 0; begin < elements.size(); begin += kElementsPerCheck) {
             HALYARD_RETURN_IF_ERROR(context().checkpoint.check("while precision was reduced"));
             const size_t end = std::min(begin + kElementsPerCheck, elements.size());
-            for (size_t i = begin; i < end; ++i) {
-                to[i] = toHalf(elements[i]);
-                if (std::isinf(toFloat(to[i])) && !std::isinf(elements[i])) {
-                    return std::optional<TensorId>();
-                }
+            if (!roundToHalves(elements.data() + begin, static_cast<int64_t>(end - begin),
+                               to + begin)) {
+                return std::optional<TensorId>();
             }
         }
         HALYARD_ASSIGN_OR_RETURN(const TensorId half,
