@@ -85,6 +85,51 @@ TEST(PanelColumns, MayBeBfloats) {
     });
 }
 
+TEST(PanelColumns, OfHalvesAreWidened) {
+    forEachPanel([](const PanelColumns<float>& columns, InstructionSet set, int64_t lanes) {
+        std::vector<Half> weights;
+        std::vector<float> rounded;
+        for (int64_t i = 0; i < (columns.count - 1) * columns.apart + columns.depth; ++i) {
+            weights.push_back(toHalf(columns.first[i]));
+            rounded.push_back(toFloat(weights.back()));
+        }
+        PanelColumns<float> expected = columns;
+        expected.first = rounded.data();
+        std::vector<float> panel(static_cast<size_t>(columns.depth * lanes), kUntouched);
+        cpu::layPanel(PanelColumns<Half>{.first = weights.data(),
+                                         .count = columns.count,
+                                         .apart = columns.apart,
+                                         .depth = columns.depth},
+                      false, set, lanes, panel.data());
+        EXPECT_EQ(panel, panelOf(expected, lanes));
+    });
+}
+
+TEST(PanelColumns, MayBeHalves) {
+    constexpr int64_t kLanes = 8;
+    for (const int64_t depth : {1, 7, 8, 31, 32, 33, 100}) {
+        for (const int64_t count : {1, 5, 8}) {
+            const int64_t apart = depth + 3;
+            // Nothing lies behind them, which AddressSanitizer sees.
+            std::vector<Half> weights(static_cast<size_t>((count - 1) * apart + depth));
+            for (size_t i = 0; i < weights.size(); ++i) {
+                weights[i].bits = static_cast<uint16_t>(i + 1);
+            }
+            std::vector<Half> panel(static_cast<size_t>(depth * kLanes), Half{0xFFFF});
+            cpu::layHalves(
+                    {.first = weights.data(), .count = count, .apart = apart, .depth = depth},
+                    kLanes, panel.data());
+            for (int64_t k = 0; k < depth; ++k) {
+                for (int64_t lane = 0; lane < kLanes; ++lane) {
+                    const int64_t expected = lane < count ? lane * apart + k + 1 : 0;
+                    ASSERT_EQ(panel[static_cast<size_t>(k * kLanes + lane)].bits, expected)
+                            << count << " columns of " << depth << ": " << k << ", " << lane;
+                }
+            }
+        }
+    }
+}
+
 TEST(PanelChannels, EndWithTheirGroup) {
     const cpu::ConvGemmFilter filter = {.channels = 20, .groups = 2};
     const auto channels = [&](int64_t panel) {

@@ -95,11 +95,11 @@ struct PackedHalfConvGemm {
             const PanelChannels channels = panelChannels(filter, lanes, panel);
             std::fill(std::copy_n(bias.data + channels.first, channels.count, to), to + lanes,
                       Half());
-            layColumns<Half>({.first = weights.data + channels.first * filter.depth(),
-                              .count = channels.count,
-                              .apart = filter.depth(),
-                              .depth = filter.depth()},
-                             0, lanes, to + lanes, std::identity());
+            layHalves({.first = weights.data + channels.first * filter.depth(),
+                       .count = channels.count,
+                       .apart = filter.depth(),
+                       .depth = filter.depth()},
+                      lanes, to + lanes);
             to += (filter.depth() + 1) * lanes;
         }
         return {};

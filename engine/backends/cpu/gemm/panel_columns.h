@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/base/half.h"
@@ -62,6 +61,10 @@ void layColumns(const PanelColumns<T>& columns, int64_t begin, int64_t lanes, To
 // All of them, as they are, by vectors where this processor has those of `set`; there are as many
 // lanes as floatGemm(set) has.
 void layFloats(const PanelColumns<float>& columns, InstructionSet set, int64_t lanes, float* to);
+// Of halves, as floats.
+void layFloats(const PanelColumns<Half>& columns, InstructionSet set, int64_t lanes, float* to);
+// As they are, in panels of halfGemm().
+void layHalves(const PanelColumns<Half>& columns, int64_t lanes, Half* to);
 
 // Lays the weights of a panel of floatGemm(set), which begin at `to` behind its biases, as floats
 // or as bfloat16; `lanes` are the form's.
@@ -75,10 +78,8 @@ void layPanel(const PanelColumns<T>& columns, bool bfloats, InstructionSet set, 
         // Zeros fill the last vector of an odd depth.
         std::fill_n(elements + columns.depth * lanes, columns.depth % 2 == 0 ? 0 : lanes,
                     uint16_t{0});
-    } else if constexpr (std::is_same_v<T, float>) {
-        layFloats(columns, set, lanes, to);
     } else {
-        layColumns(columns, 0, lanes, to, [](T element) { return toReal(element); });
+        layFloats(columns, set, lanes, to);
     }
 }
 
