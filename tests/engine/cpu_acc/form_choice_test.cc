@@ -152,6 +152,44 @@ TEST(GemmChoice, SaysWhyFormsWereLost) {
               "takes filters of 3x3, not of 1x1");
 }
 
+// Transforms take a quarter of the products by floats, of which binary16 has two at a time.
+TEST(GemmChoice, OfHalvesMeasuresTransformsAgainstTheirOwnGemm) {
+    struct Row {
+        std::string_view name;
+        GemmLayer layer;
+        Form onFloats, onHalves;  // without and with arithmetic of binary16
+    };
+    const Row rows[] = {
+            {"3x3 of 64 channels", rough(GemmLayer::convolution(56, 64, 64, 3)), kRoughWinograd,
+             Form::HALF_GEMM},
+            {"3x3 of 128 channels", rough(GemmLayer::convolution(28, 128, 128, 3)), kRoughWinograd,
+             kRoughWinograd},
+            {"3x3 of few positions", rough(GemmLayer::convolution(14, 256, 256, 3)), kWinograd,
+             Form::HALF_GEMM},
+            {"3x3 of few channels", rough(GemmLayer::convolution(56, 24, 24, 3)), kRoughWinograd,
+             Form::HALF_GEMM},
+            {"1x1", rough(GemmLayer::convolution(14, 256, 256, 1)), kFloat, Form::HALF_GEMM},
+            {"strict 3x3", GemmLayer::convolution(28, 128, 128, 3), kWinograd, kWinograd},
+    };
+    const auto choiceOn = [](const CpuTarget& target, GemmLayer layer) {
+        layer.elements = GemmLayer::Elements::HALF;
+        return chooseGemm(layer, target, plainWeights()).value();
+    };
+    for (const Row& row : rows) {
+        EXPECT_EQ(toString(choiceOn(cpu_test::cortexA53(), row.layer).form), toString(row.onFloats))
+                << row.name;
+        EXPECT_EQ(toString(choiceOn(cpu_test::cortexA76(), row.layer).form), toString(row.onHalves))
+                << row.name;
+    }
+    const GemmChoice transformed = choiceOn(cpu_test::cortexA76(), rows[1].layer);
+    EXPECT_TRUE(whyNot(transformed.lost, Form::HALF_GEMM).starts_with("costs "))
+            << transformed.lost.toString();
+    const GemmChoice direct = choiceOn(cpu_test::cortexA76(), rows[3].layer);
+    EXPECT_TRUE(whyNot(direct.lost, kRoughWinograd).find(", and the half GEMM ") !=
+                std::string::npos)
+            << direct.lost.toString();
+}
+
 TEST(GemmChoice, IsOfTheWeights) {
     const GemmLayer three = GemmLayer::convolution(28, 128, 128, 3);
     const CpuTarget xeon = cpu_test::sapphireRapids();

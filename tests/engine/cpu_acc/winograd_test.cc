@@ -19,6 +19,7 @@
 #include "engine/backends/cpu/gemm/winograd.h"
 #include "engine/backends/cpu/vectors/instruction_set.h"
 #include "engine/backends/ref/cpu_ref.h"
+#include "engine/base/half.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/plan/node_by_node.h"
@@ -68,23 +69,24 @@ struct WinogradLayer {
     bool relaxed = false;
 };
 
-WinogradLayer randomLayer(RandomValues& random, const Shape& x, int32_t columns) {
+WinogradLayer randomLayer(RandomValues& random, const Shape& x, int32_t columns,
+                          DataType type = DataType::FLOAT32) {
     WinogradLayer layer;
     layer.node.window.padding = PaddingScheme::SAME;
-    layer.x = random.values(typeOf(DataType::FLOAT32, x));
-    layer.weights = random.values(typeOf(DataType::FLOAT32, {columns, 3, 3, x[3]}));
-    layer.bias = random.values(typeOf(DataType::FLOAT32, {columns}));
+    layer.x = random.values(typeOf(type, x));
+    layer.weights = random.values(typeOf(type, {columns, 3, 3, x[3]}));
+    layer.bias = random.values(typeOf(type, {columns}));
     return layer;
 }
 
-WinogradLayer randomLayer(RandomValues& random) {
+WinogradLayer randomLayer(RandomValues& random, DataType type = DataType::FLOAT32) {
     // Ragged vectors, tiles of the product and tiles of the feature map.
     const int32_t columns = random.integer(1, random.coin() ? 40 : 100);
     WinogradLayer layer =
             randomLayer(random,
                         {random.integer(1, 3), random.integer(3, 15), random.integer(3, 19),
                          random.integer(1, random.coin() ? 20 : 70)},
-                        columns);
+                        columns, type);
     layer.node.activation = static_cast<Activation>(random.integer(0, 3));
     Window2d& window = layer.node.window;
     window.padding = random.coin() ? PaddingScheme::SAME : PaddingScheme::VALID;
@@ -113,7 +115,7 @@ Graph graphOf(const WinogradLayer& layer) {
     const TensorId input = graph.addTensor(x);
     const TensorId weights = constant(layer.weights);
     const TensorId bias = constant(layer.bias);
-    const TensorId result = graph.addTensor(typeOf(DataType::FLOAT32, Shape::unknownRank()));
+    const TensorId result = graph.addTensor(typeOf(layer.x.type.type, Shape::unknownRank()));
     graph.addNode({.descriptor = layer.node,
                    .inputs = {input, weights, bias},
                    .outputs = {result},
@@ -151,15 +153,22 @@ std::vector<float> run(const WinogradLayer& layer, const Backend& backend, size_
     const Status first = execution.run({&in, 1}, {&none, 1}, {}, &report);
     EXPECT_TRUE(first.ok() || first.code() == StatusCode::OUTPUT_TOO_SMALL) << first.toString();
     const Shape shape = report.outputs.at(0).shape;
-    const GuardedMemory memory(static_cast<size_t>(*shape.elementCount()) * sizeof(float));
+    const size_t size = elementSize(layer.x.type.type);
+    const GuardedMemory memory(static_cast<size_t>(*shape.elementCount()) * size);
     const OutputBinding out = {.bytes = memory.bytes()};
     EXPECT_TRUE(execution.run({&in, 1}, {&out, 1}, {}, &report).ok());
     std::ranges::fill(memory.bytes(), uint8_t{0xff});
     const size_t before = allocationCount();
     EXPECT_TRUE(execution.run({&in, 1}, {&out, 1}, {}, &report).ok());
     EXPECT_EQ(allocationCount(), before);
-    std::vector<float> result(memory.bytes().size() / sizeof(float));
-    std::memcpy(result.data(), memory.bytes().data(), memory.bytes().size());
+    std::vector<float> result(memory.bytes().size() / size);
+    if (layer.x.type.type == DataType::FLOAT16) {
+        const auto* const halves = reinterpret_cast<const Half*>(memory.bytes().data());
+        std::transform(halves, halves + result.size(), result.begin(),
+                       [](Half value) { return toFloat(value); });
+    } else {
+        std::memcpy(result.data(), memory.bytes().data(), memory.bytes().size());
+    }
     return result;
 }
 
@@ -202,9 +211,9 @@ std::vector<double> sumsOf(const WinogradLayer& layer) {
     return result;
 }
 
-// The largest error over the root mean square of the sums.
+// The largest error over the root mean square of the sums, besides `rounding` of each result.
 double errorOf(const std::vector<float>& actual, const std::vector<double>& sums,
-               Activation activation) {
+               Activation activation, double rounding = 0) {
     EXPECT_EQ(actual.size(), sums.size());
     const RealRange range = rangeOf(activation);
     double squares = 1e-30;
@@ -213,7 +222,8 @@ double errorOf(const std::vector<float>& actual, const std::vector<double>& sums
         squares += sums[i] * sums[i];
         const double expected = std::clamp(sums[i], static_cast<double>(range.low),
                                            static_cast<double>(range.high));
-        const double error = std::abs(actual[i] - expected);
+        const double error =
+                std::max(std::abs(actual[i] - expected) - rounding * std::abs(expected), 0.0);
         most = std::isnan(error) ? error : std::max(most, error);
     }
     return most / std::sqrt(squares / static_cast<double>(std::max<size_t>(sums.size(), 1)));
@@ -245,6 +255,59 @@ TEST(Winograd, IsTheSumOverTheFilterForAnyShape) {
                 EXPECT_LE(errorOf(run(layer, Forced(side, set), threads), expected,
                                   layer.node.activation),
                           allowed(side));
+            }
+        }
+    }
+}
+
+// FLOAT16 is widened and narrowed by the transforms, and rounded once.
+TEST(Winograd, OfHalvesIsTheSumRoundedToAHalf) {
+    constexpr double kHalfStep = 0x1p-11;
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    for (int round = 0; round < 12 && !testing::Test::HasFailure(); ++round) {
+        const WinogradLayer layer = randomLayer(random, DataType::FLOAT16);
+        const std::vector<double> expected = sumsOf(layer);
+        for (const InstructionSet set : cpu::availableInstructionSets()) {
+            for (const int32_t side : {2, 4}) {
+                const auto threads = static_cast<size_t>(random.integer(1, 4));
+                SCOPED_TRACE(describe(layer, side, set, threads));
+                EXPECT_LE(errorOf(run(layer, Forced(side, set), threads), expected,
+                                  layer.node.activation, kHalfStep * 1.01),
+                          allowed(side));
+            }
+        }
+    }
+}
+
+// Sums beyond its range are infinity, and what comes in as infinity or NaN goes out as the
+// reference has it.
+TEST(Winograd, OfHalvesPassesOnWhatIsNotFinite) {
+    RandomValues random;
+    SCOPED_TRACE(random.seedText());
+    const auto reference = makeCpuRef();
+    for (const float special : {std::nanf(""), INFINITY, -INFINITY, 65504.0F}) {
+        WinogradLayer layer = randomLayer(random, {1, 11, 10, 5}, 21, DataType::FLOAT16);
+        std::vector<float> weights(21 * 9 * 5);
+        for (float& weight : weights) {
+            weight = random.coin() ? random.real(1.5F, 2.0F) : random.real(-2.0F, -1.5F);
+        }
+        layer.weights = ref_test::halves(layer.weights.type.shape, weights);
+        reinterpret_cast<Half*>(layer.x.bytes.data())[(3 * 10 + 5) * 5 + 1] = toHalf(special);
+        const std::vector<float> expected = run(layer, *reference, 1);
+        EXPECT_FALSE(
+                std::ranges::all_of(expected, [](float value) { return std::isfinite(value); }));
+        for (const InstructionSet set : cpu::availableInstructionSets()) {
+            for (const int32_t side : {2, 4}) {
+                SCOPED_TRACE(describe(layer, side, set, 2) + ", " + std::to_string(special));
+                const std::vector<float> actual = run(layer, Forced(side, set), 2);
+                ASSERT_EQ(actual.size(), expected.size());
+                for (size_t i = 0; i < expected.size(); ++i) {
+                    ASSERT_EQ(std::isnan(actual[i]), std::isnan(expected[i])) << "element " << i;
+                    if (std::isinf(expected[i])) {
+                        ASSERT_EQ(actual[i], expected[i]) << "element " << i;
+                    }
+                }
             }
         }
     }
@@ -378,6 +441,16 @@ TEST(WinogradChoice, TakesSquaresOfFourOnlyWhereRoughResultsWill) {
     // So few tiles that the larger filters take what they save.
     const WinogradLayer small = randomLayer(random, {1, 14, 14, 256}, 256);
     EXPECT_TRUE(isWinograd(small, true)) << kernelOf(small, true);
+}
+
+TEST(WinogradChoice, TakesHalves) {
+    RandomValues random;
+    WinogradLayer layer = randomLayer(random, {1, 40, 40, 128}, 128, DataType::FLOAT16);
+    EXPECT_TRUE(isWinograd(layer)) << kernelOf(layer);
+    layer.relaxed = true;
+    EXPECT_TRUE(isRoughWinograd(layer)) << kernelOf(layer);
+    reinterpret_cast<Half*>(layer.weights.bytes.data())[100] = toHalf(INFINITY);
+    EXPECT_FALSE(isRoughWinograd(layer)) << kernelOf(layer);
 }
 
 TEST(WinogradChoice, LeavesOutWhatTransformsAreNotFor) {

@@ -21,6 +21,12 @@ constexpr int64_t kBf16Depth = 32;
 // Channels that the costs of vectors are for.
 constexpr int64_t kVectorColumns = 16;
 constexpr int64_t kInt8Group = 4;
+// An instruction multiplies so many times as many halves as floats.
+constexpr double kHalvesAtATime = 2.0;
+// What transforming an element costs beside a GEMM of halves, as WinogradTuning::transform. F(4x4)
+// takes 0.86 of that GEMM's instructions with 64 channels on 56x56, which filters of eight times
+// the bytes are not worth, and 0.69 with 128 on 28x28 (counted on a Cortex-A76).
+constexpr int64_t kTransformBesideHalves = 17;
 
 std::string extents(int64_t rows, int64_t columns) {
     return std::to_string(rows) + "x" + std::to_string(columns);
@@ -114,9 +120,6 @@ Status knowsRows(const GemmLayer& layer) {
 }
 
 Status isLegalForWinograd(const GemmLayer& layer, const WinogradTuning& costs) {
-    if (layer.elements != GemmLayer::Elements::FLOAT) {
-        return unsupported("takes floats");
-    }
     if (layer.filterH != 3 || layer.filterW != 3) {
         return unsupported("takes filters of 3x3, not of " + extents(layer.filterH, layer.filterW));
     }
@@ -155,20 +158,24 @@ class Chooser {
         if (mLayer.elements == GemmLayer::Elements::INT8) {
             return chooseInt8();
         }
-        if (mLayer.elements == GemmLayer::Elements::HALF &&
-            mChoice.lost.takes(Form::HALF_GEMM, isLegalAsHalf(mLayer, mTarget.set))) {
-            mChoice.form = Form::HALF_GEMM;
-            mChoice.cycles = mLayer.rows == kUnknownExtent ? 0.0 : floatCycles() / 2;
-            mChoice.lost.add(Form::FLOAT_GEMM, "multiplies half as many elements at a time");
-            return std::move(mChoice);
-        }
+        mHasHalfGemm = mLayer.elements == GemmLayer::Elements::HALF &&
+                       mChoice.lost.takes(Form::HALF_GEMM, isLegalAsHalf(mLayer, mTarget.set));
         // Winograd's transforms and bf16 parts were not measured against each other: the former
         // come first. Both are measured against the float GEMM, which takes any layer.
         HALYARD_ASSIGN_OR_RETURN(const bool isWinograd, tryWinograd());
         if (isWinograd) {
-            mChoice.lost.add(Form::BF16_SPLIT_GEMM, "comes after Winograd's transforms");
-            mChoice.lost.add(Form::FLOAT_GEMM,
-                             costText(directOperations(mLayer, mTuning.winograd)));
+            if (mHasHalfGemm) {
+                mChoice.lost.add(Form::HALF_GEMM, costText(productOperations()));
+            } else {
+                mChoice.lost.add(Form::BF16_SPLIT_GEMM, "comes after Winograd's transforms");
+                mChoice.lost.add(Form::FLOAT_GEMM, costText(productOperations()));
+            }
+            return std::move(mChoice);
+        }
+        if (mHasHalfGemm) {
+            mChoice.form = Form::HALF_GEMM;
+            mChoice.cycles = mLayer.rows == kUnknownExtent ? 0.0 : floatCycles() / kHalvesAtATime;
+            mChoice.lost.add(Form::FLOAT_GEMM, "multiplies half as many elements at a time");
             return std::move(mChoice);
         }
         HALYARD_ASSIGN_OR_RETURN(const bool isSplit, tryBf16Split());
@@ -191,6 +198,11 @@ class Chooser {
   private:
     double floatCycles() const {
         return static_cast<double>(floatVectorCycles(mLayer, mTuning.vectors));
+    }
+    // Of the product that Winograd's transforms stand in for, in multiply-adds of floats.
+    double productOperations() const {
+        const double operations = directOperations(mLayer, mTuning.winograd);
+        return mHasHalfGemm ? operations / kHalvesAtATime : operations;
     }
     std::string costText(double operations) const {
         return std::string(isDearer(cyclesOf(operations, mTuning.vectors), mChoice.cycles,
@@ -227,7 +239,10 @@ class Chooser {
     }
 
     Result<bool> tryWinograd() {
-        const WinogradTuning& costs = mTuning.winograd;
+        WinogradTuning costs = mTuning.winograd;
+        if (mHasHalfGemm) {
+            costs.transform = std::max(costs.transform, kTransformBesideHalves);
+        }
         if (!mLayer.isConvolution ||
             !mChoice.lost.takes(Form::WINOGRAD_2X2, isLegalForWinograd(mLayer, costs))) {
             return false;
@@ -235,12 +250,13 @@ class Chooser {
         const int64_t side = bestSide(mLayer, costs);
         const Form form = side == 4 ? Form::WINOGRAD_4X4 : Form::WINOGRAD_2X2;
         const double operations = winogradOperations(mLayer, side, costs);
-        const double direct = directOperations(mLayer, costs);
+        const double direct = productOperations();
         if (operations >= costs.worthwhile * direct) {
-            mChoice.lost.add(
-                    form, std::string(isDearer(cyclesOf(operations, mTuning.vectors),
-                                               cyclesOf(direct, mTuning.vectors), "direct product")
-                                              .message()));
+            mChoice.lost.add(form,
+                             std::string(isDearer(cyclesOf(operations, mTuning.vectors),
+                                                  cyclesOf(direct, mTuning.vectors),
+                                                  mHasHalfGemm ? "half GEMM" : "direct product")
+                                                 .message()));
             return false;
         }
         HALYARD_ASSIGN_OR_RETURN(const bool possible, mAsk(WeightFact::ARE_TRANSFORMABLE));
@@ -315,6 +331,7 @@ class Chooser {
     const CpuTarget& mTarget;
     const CpuTuning& mTuning;
     const AskWeights& mAsk;
+    bool mHasHalfGemm = false;  // the layer is one of halves that may be summed up as such
     GemmChoice mChoice;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "engine/backends/cpu/gemm/float_gemm.h"
@@ -15,6 +16,7 @@
 #include "engine/backends/cpu/gemm/winograd_tiles.h"
 #include "engine/backends/cpu/kernels/epilogue.h"
 #include "engine/base/checked_math.h"
+#include "engine/base/half.h"
 #include "engine/graph/shape_inference.h"
 #include "engine/numerics/activation_range.h"
 #include "engine/numerics/elements.h"
@@ -147,14 +149,13 @@ class ShapedWinograd final : public ShapedKernel {
     // The tiles from `first + begin` on to where those from `first` on have their windows.
     void transform(const KernelCall& call, float* windows, int64_t first, int64_t begin,
                    int64_t end) const {
-        const float* const x = call.input(0).as<float>();
         for (int64_t i = begin; i < end; ++i) {
-            mTiles.transformInput(windowOf(first + i, x), windows + i * mFilters.channels,
-                                  mCut.position);
+            mTiles.transformInput(windowOf(first + i, call.input(0).data),
+                                  windows + i * mFilters.channels, mCut.position);
         }
     }
 
-    TileWindow windowOf(int64_t tile, const float* x) const {
+    TileWindow windowOf(int64_t tile, const void* x) const {
         const int64_t batch = tile / (mTilesH * mTilesW);
         const int64_t line = tile / mTilesW % mTilesH * mTiles.side - mTop;
         const int64_t pixel = tile % mTilesW * mTiles.side - mLeft;
@@ -174,14 +175,15 @@ class ShapedWinograd final : public ShapedKernel {
         return window;
     }
 
-    TileOutput outputOf(int64_t tile, int64_t column, int64_t columns, float* output) const {
+    TileOutput outputOf(int64_t tile, int64_t column, int64_t columns, void* y) const {
         const int64_t batch = tile / (mTilesH * mTilesW);
         const int64_t line = tile / mTilesW % mTilesH * mTiles.side;
         const int64_t pixel = tile % mTilesW * mTiles.side;
         TileOutput place;
         place.pixel = mFilters.columns;
         place.line = mOutputW * mFilters.columns;
-        place.to = output + (batch * mOutputH + line) * place.line + pixel * place.pixel + column;
+        place.y = y;
+        place.origin = (batch * mOutputH + line) * place.line + pixel * place.pixel + column;
         place.lines = static_cast<int32_t>(std::min<int64_t>(mTiles.side, mOutputH - line));
         place.pixels = static_cast<int32_t>(std::min<int64_t>(mTiles.side, mOutputW - pixel));
         place.channels = columns;
@@ -221,16 +223,16 @@ class ShapedWinograd final : public ShapedKernel {
                 reinterpret_cast<const float*>(mBias.in(call.constants()).data()) + column;
         for (int64_t i = 0; i < rows; ++i) {
             const int64_t tile = first + row + i;
-            TileOutput output = outputOf(tile, column, columns, call.output(0).as<float>());
+            TileOutput output = outputOf(tile, column, columns, call.output(0).data);
             output.bias = bias;
             if (!mTiles.transformOutput(products + i * mCut.row, mFilters.chunkColumns(), output)) {
-                mTiles.computeDirectly(windowOf(tile, call.input(0).as<float>()),
+                mTiles.computeDirectly(windowOf(tile, call.input(0).data),
                                        {.panels = filters,
                                         .panel = mFilters.panel(),
                                         .position = mFilters.position()},
                                        output);
             }
-            mEpilogue.apply(call, {.begin = output.to - call.output(0).as<float>(),
+            mEpilogue.apply(call, {.begin = output.origin,
                                    .lines = output.lines,
                                    .line = output.line,
                                    .rows = output.pixels,
@@ -309,12 +311,14 @@ class Winograd final : public StepKernel {
 
 // Filters, transformed: [chunk][position][panel][bias, which is zeros here, then each
 // channel][lane].
+template <typename T>
 struct PackedFilters {
     int32_t side = 2;
     FilterLayout layout;
-    ConstantSource<float> weights;
+    ConstantSource<T> weights;
 
-    static constexpr std::string_view kName = "winograd filters";
+    static constexpr std::string_view kName =
+            std::is_same_v<T, Half> ? "winograd filters of halves" : "winograd filters";
     HALYARD_FIELDS(side, layout, weights)
 
     Result<size_t> bytes() const {
@@ -349,11 +353,11 @@ struct PackedFilters {
   private:
     // The filter of a channel for a column; `to`: its first position.
     void packFilter(int64_t column, int64_t channel, float* to) const {
-        const float* from = weights.data + column * 9 * layout.channels + channel;
+        const T* from = weights.data + column * 9 * layout.channels + channel;
         double filter[3][3];
         for (auto& line : filter) {
             for (double& weight : line) {
-                weight = *from;
+                weight = toReal(*from);
                 from += layout.channels;
             }
         }
@@ -366,33 +370,68 @@ struct PackedFilters {
 };
 
 // Far enough from the ends of the range for transforms, and sums of as many, not to overflow.
+template <typename T>
 struct AreInSafeRange {
-    ConstantSource<float> values;
+    ConstantSource<T> values;
     int64_t count = 0;
 
-    static constexpr std::string_view kName = "weights are tame";
+    static constexpr std::string_view kName =
+            std::is_same_v<T, Half> ? "weights of halves are tame" : "weights are tame";
     HALYARD_FIELDS(values, count)
 
     bool holds() const {
         constexpr float kMost = std::numeric_limits<float>::max() / 64;
         return std::all_of(values.data, values.data + count,
-                           [](float value) { return std::abs(value) <= kMost; });
+                           [](T value) { return std::abs(toReal(value)) <= kMost; });
     }
 };
 
+template <typename T>
 struct PackedWinogradBias {
-    ConstantSource<float> bias;
+    ConstantSource<T> bias;
     int64_t count = 0;
 
-    static constexpr std::string_view kName = "winograd bias";
+    static constexpr std::string_view kName =
+            std::is_same_v<T, Half> ? "winograd bias of halves" : "winograd bias";
     HALYARD_FIELDS(bias, count)
 
     Result<size_t> bytes() const { return static_cast<size_t>(count) * sizeof(float); }
     Status fill(std::span<std::byte> to, const Checkpoint& /*checkpoint*/) const {
-        std::copy_n(reinterpret_cast<const std::byte*>(bias.data), to.size(), to.begin());
+        std::transform(bias.data, bias.data + count, reinterpret_cast<float*>(to.data()),
+                       [](T value) { return toReal(value); });
         return {};
     }
 };
+
+template <typename T>
+Result<bool> areTame(const KernelArguments& arguments, const Shape& filter) {
+    HALYARD_ASSIGN_OR_RETURN(const bool tameWeights, arguments.constants.holds(AreInSafeRange<T>{
+                                                             .values = constantOf<T>(arguments, 1),
+                                                             .count = countOf(filter)}));
+    HALYARD_ASSIGN_OR_RETURN(const bool tameBias,
+                             arguments.constants.holds(AreInSafeRange<T>{
+                                     .values = constantOf<T>(arguments, 2), .count = filter[0]}));
+    return tameWeights && tameBias;
+}
+
+struct PackedLayer {
+    PackedConstant filters;
+    PackedConstant bias;
+};
+
+template <typename T>
+Result<PackedLayer> packLayer(int32_t side, const FilterLayout& layout,
+                              const KernelArguments& arguments) {
+    PackedLayer packed;
+    HALYARD_ASSIGN_OR_RETURN(
+            packed.filters,
+            arguments.constants.add(PackedFilters<T>{
+                    .side = side, .layout = layout, .weights = constantOf<T>(arguments, 1)}));
+    HALYARD_ASSIGN_OR_RETURN(
+            packed.bias, arguments.constants.add(PackedWinogradBias<T>{
+                                 .bias = constantOf<T>(arguments, 2), .count = layout.columns}));
+    return packed;
+}
 
 }  // namespace
 
@@ -400,44 +439,34 @@ Result<bool> canUseWinograd(const Conv2d& node, const KernelArguments& arguments
     const TensorType& x = typeOf(arguments, arguments.node.inputs[0]);
     const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
     const Window2d& window = node.window;
-    if (x.type != DataType::FLOAT32 || filter[3] <= 0 || node.groups != 1 || filter[1] != 3 ||
+    if (!isFloat(x.type) || filter[3] <= 0 || node.groups != 1 || filter[1] != 3 ||
         filter[2] != 3 || window.strideH != 1 || window.strideW != 1 || window.dilationH != 1 ||
         window.dilationW != 1) {
         return false;
     }
-    HALYARD_ASSIGN_OR_RETURN(
-            const bool tameWeights,
-            arguments.constants.holds(AreInSafeRange{.values = constantOf<float>(arguments, 1),
-                                                     .count = countOf(filter)}));
-    HALYARD_ASSIGN_OR_RETURN(const bool tameBias, arguments.constants.holds(AreInSafeRange{
-                                                          .values = constantOf<float>(arguments, 2),
-                                                          .count = filter[0]}));
-    return tameWeights && tameBias;
+    return x.type == DataType::FLOAT16 ? areTame<Half>(arguments, filter)
+                                       : areTame<float>(arguments, filter);
 }
 
 Result<std::unique_ptr<const StepKernel>> compileWinograd(const Conv2d& node, int32_t side,
                                                           const KernelArguments& arguments,
                                                           const CpuTarget& target) {
     const FloatGemm& matmul = floatGemm(target.set);
-    const WinogradTiles& tiles = winogradTiles(side, target.set);
+    const bool halves = typeOf(arguments, arguments.node.inputs[0]).type == DataType::FLOAT16;
+    const WinogradTiles& tiles = winogradTiles(side, halves, target.set);
     const Shape& filter = typeOf(arguments, arguments.node.inputs[1]).shape;
     const FilterLayout layout = {.channels = filter[3],
                                  .columns = filter[0],
                                  .lanes = matmul.lanes,
                                  .chunkPanels = matmul.tileLanes / matmul.lanes,
                                  .positions = tiles.positions()};
-    HALYARD_ASSIGN_OR_RETURN(
-            const PackedConstant panels,
-            arguments.constants.add(PackedFilters{
-                    .side = side, .layout = layout, .weights = constantOf<float>(arguments, 1)}));
-    HALYARD_ASSIGN_OR_RETURN(
-            const PackedConstant packedBias,
-            arguments.constants.add(PackedWinogradBias{.bias = constantOf<float>(arguments, 2),
-                                                       .count = layout.columns}));
+    HALYARD_ASSIGN_OR_RETURN(const PackedLayer packed,
+                             halves ? packLayer<Half>(side, layout, arguments)
+                                    : packLayer<float>(side, layout, arguments));
     arguments.packed.push_back(arguments.node.inputs[1]);
     arguments.packed.push_back(arguments.node.inputs[2]);
     return std::unique_ptr<const StepKernel>(std::make_unique<Winograd>(
-            node, tiles, target.set, layout, panels, packedBias,
+            node, tiles, target.set, layout, packed.filters, packed.bias,
             Epilogue::of(arguments, target.set), arguments.threads, target.tuning));
 }
 

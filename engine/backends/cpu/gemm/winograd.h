@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel that a float32 Conv2d with filters of 3x3, stride 1 and no dilation is compiled to
-// where that is faster than the sums over the taps: winograd_tiles.h's transforms around one matrix
-// product for each position of the transformed window.
+// The kernel that a Conv2d of FLOAT32 or FLOAT16 with filters of 3x3, stride 1 and no dilation is
+// compiled to where that is faster than the sums over the taps: winograd_tiles.h's transforms
+// around one matrix product of floats for each position of the transformed window. FLOAT16 is
+// widened and narrowed by the transforms.
 //
 // Errors: F(2x2) stays within 1e-5 of the output's root mean square, as the direct product does.
 // F(4x4) is some times worse, so it is for fast math and where float16 is allowed.

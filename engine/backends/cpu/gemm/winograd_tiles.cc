@@ -79,10 +79,11 @@ HWY_INLINE bool isThere(const TileWindow& window, int line, int pixel) {
            pixel < window.endPixel;
 }
 
-template <int kSide, bool kWhole, typename Count>
+template <int kSide, typename T, bool kWhole, typename Count>
 HWY_INLINE void transformWindow(const TileWindow& from, int64_t channel, Count count, float* to,
                                 ptrdiff_t position) {
     constexpr int kWindow = kSide + 2;
+    const auto* const pixels = static_cast<const T*>(from.x);
     FloatVector lines[kWindow][kWindow];
     HALYARD_UNROLL
     for (int j = 0; j < kWindow; ++j) {
@@ -90,7 +91,7 @@ HWY_INLINE void transformWindow(const TileWindow& from, int64_t channel, Count c
         HALYARD_UNROLL
         for (int i = 0; i < kWindow; ++i) {
             if (kWhole || isThere(from, i, j)) {
-                x[i] = loadStored(from.x + (from.origin + i * from.line + j * from.pixel + channel),
+                x[i] = loadFloats(pixels + (from.origin + i * from.line + j * from.pixel + channel),
                                   count);
             } else {
                 x[i] = hn::Zero(kFloats);
@@ -114,34 +115,37 @@ HWY_INLINE void transformWindow(const TileWindow& from, int64_t channel, Count c
     }
 }
 
-template <int kSide>
+template <int kSide, typename T>
 void transformInput(const TileWindow& from, float* to, ptrdiff_t position) {
     constexpr int kWindow = kSide + 2;
     const bool whole = from.firstLine == 0 && from.endLine == kWindow && from.firstPixel == 0 &&
                        from.endPixel == kWindow;
     if (whole) {
         forEachVector(from.channels, [&](int64_t channel, auto count) {
-            transformWindow<kSide, true>(from, channel, count, to, position);
+            transformWindow<kSide, T, true>(from, channel, count, to, position);
         });
     } else {
         forEachVector(from.channels, [&](int64_t channel, auto count) {
-            transformWindow<kSide, false>(from, channel, count, to, position);
+            transformWindow<kSide, T, false>(from, channel, count, to, position);
         });
     }
 }
 
 // Clamps a spatial position of a tile, once it has all its terms, and stores it if it is there.
-template <int kSide, typename Count>
+template <typename T, typename Count>
 HWY_INLINE void storePixel(FloatVector value, const TileOutput& output, int i, int j,
                            int64_t channel, Count count) {
     if (i < output.lines && j < output.pixels) {
         const FloatVector y =
                 keepWithin(value, hn::Set(kFloats, output.low), hn::Set(kFloats, output.high));
-        storeStored(y, output.to + (i * output.line + j * output.pixel + channel), count);
+        storeFloats(y,
+                    static_cast<T*>(output.y) +
+                            (output.origin + i * output.line + j * output.pixel + channel),
+                    count);
     }
 }
 
-template <int kSide>
+template <int kSide, typename T>
 bool transformOutput(const float* products, ptrdiff_t position, const TileOutput& output) {
     constexpr int kWindow = kSide + 2;
     const FloatVector zero = hn::Zero(kFloats);
@@ -172,7 +176,7 @@ bool transformOutput(const float* products, ptrdiff_t position, const TileOutput
             for (int j = 0; j < kSide; ++j) {
                 const FloatVector y = hn::Add(line[j], bias);
                 seen = hn::MulAdd(y, zero, seen);
-                storePixel<kSide>(y, output, i, j, channel, count);
+                storePixel<T>(y, output, i, j, channel, count);
             }
         }
         probe = hn::Add(probe, seen);
@@ -180,9 +184,10 @@ bool transformOutput(const float* products, ptrdiff_t position, const TileOutput
     return hn::AllTrue(kFloats, hn::Eq(probe, zero));
 }
 
-template <int kSide>
+template <int kSide, typename T>
 void computeDirectly(const TileWindow& from, const TileFilters& filters, const TileOutput& output) {
     constexpr int kWindow = kSide + 2;
+    const auto* const pixels = static_cast<const T*>(from.x);
     const auto lanes = static_cast<int64_t>(hn::Lanes(kFloats));
     forEachVector(output.channels, [&](int64_t channel, auto count) {
         const float* panel = filters.panels + channel / lanes * filters.panel;
@@ -216,7 +221,8 @@ void computeDirectly(const TileWindow& from, const TileFilters& filters, const T
                         continue;
                     }
                     const FloatVector x = hn::Set(
-                            kFloats, from.x[from.origin + i * from.line + j * from.pixel + k]);
+                            kFloats,
+                            toReal(pixels[from.origin + i * from.line + j * from.pixel + k]));
                     for (int a = std::max(i - 2, 0); a <= std::min(i, kSide - 1); ++a) {
                         for (int b = std::max(j - 2, 0); b <= std::min(j, kSide - 1); ++b) {
                             sums[a][b] = hn::MulAdd(x, filter[i - a][j - b], sums[a][b]);
@@ -227,26 +233,29 @@ void computeDirectly(const TileWindow& from, const TileFilters& filters, const T
         }
         for (int i = 0; i < kSide; ++i) {
             for (int j = 0; j < kSide; ++j) {
-                storePixel<kSide>(sums[i][j], output, i, j, channel, count);
+                storePixel<T>(sums[i][j], output, i, j, channel, count);
             }
         }
     });
 }
 
-template <int kSide>
+template <int kSide, typename T>
 const WinogradTiles* tilesOf() {
     static const WinogradTiles kTiles = {.side = kSide,
                                          .window = kSide + 2,
-                                         .transformInput = transformInput<kSide>,
-                                         .transformOutput = transformOutput<kSide>,
-                                         .computeDirectly = computeDirectly<kSide>};
+                                         .transformInput = transformInput<kSide, T>,
+                                         .transformOutput = transformOutput<kSide, T>,
+                                         .computeDirectly = computeDirectly<kSide, T>};
     return &kTiles;
 }
 
 }  // namespace
 
-const WinogradTiles* winogradTilesOf(int32_t side) {
-    return side == 2 ? tilesOf<2>() : tilesOf<4>();
+const WinogradTiles* winogradTilesOf(int32_t side, bool halves) {
+    if (halves) {
+        return side == 2 ? tilesOf<2, Half>() : tilesOf<4, Half>();
+    }
+    return side == 2 ? tilesOf<2, float>() : tilesOf<4, float>();
 }
 
 }  // namespace HWY_NAMESPACE
@@ -273,8 +282,8 @@ void transformWith(const double (&points)[kWindow][3], const double (&filter)[3]
 
 }  // namespace
 
-const WinogradTiles& winogradTiles(int32_t side, InstructionSet set) {
-    return *HALYARD_CPU_CHOOSE(set, winogradTilesOf)(side);
+const WinogradTiles& winogradTiles(int32_t side, bool halves, InstructionSet set) {
+    return *HALYARD_CPU_CHOOSE(set, winogradTilesOf)(side, halves);
 }
 
 void transformFilter(int32_t side, const double (&filter)[3][3], double* to) {

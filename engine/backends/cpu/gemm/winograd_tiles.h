@@ -19,7 +19,7 @@ namespace halyard::engine::cpu {
 
 // The part of a tile's window that lies on the input; the rest counts as zeros.
 struct TileWindow {
-    const float* x = nullptr;
+    const void* x = nullptr;  // floats, or halves where the tiles are of those
     int64_t origin =
             0;  // of the window's first spatial position, in elements from x; may lie outside
     ptrdiff_t line = 0, pixel = 0;
@@ -30,7 +30,8 @@ struct TileWindow {
 
 // The part of a tile that lies on the output.
 struct TileOutput {
-    float* to = nullptr;  // the tile's first spatial position, and the first of the channels
+    void* y = nullptr;   // as x
+    int64_t origin = 0;  // the tile's first spatial position, and the first of the channels
     ptrdiff_t line = 0, pixel = 0;
     int32_t lines = 0, pixels = 0;
     int64_t channels = 0;
@@ -64,8 +65,9 @@ struct WinogradTiles {
     int64_t positions() const { return int64_t{window} * window; }
 };
 
-// For output squares of 2x2 or 4x4.
-const WinogradTiles& winogradTiles(int32_t side, InstructionSet set);
+// For output squares of 2x2 or 4x4, of feature maps of floats or of halves. What lies between the
+// transforms is floats.
+const WinogradTiles& winogradTiles(int32_t side, bool halves, InstructionSet set);
 
 // A filter of 3x3, transformed: [window][window].
 void transformFilter(int32_t side, const double (&filter)[3][3], double* to);
