@@ -12,6 +12,8 @@ android/SupportLibrary.h    what a support library's only export gives
 exports.map                 the version script of libneuralnetworks.so
 support_library.map         the version script of a support library
 support_library_functions.h the functions that stand in the table alone
+support_library_slots.inc   HALYARD_SLOT_5(NAME), HALYARD_SLOT_8(NAME) for each of NNAPI's functions in
+                            the table of that level
 support_library_table.inc   what fills the newest table: each slot with the function of its name
 functions.inc               HALYARD_FUNCTION(NAME) for each function of libneuralnetworks.so
 """
@@ -244,6 +246,16 @@ def main(interfaces: str, folder: str) -> None:
     (into / "exports.map").write_text(exports(known))
     (into / "support_library.map").write_text(
         "{\n    global:\n        ANeuralNetworks_getSLDriverImpl;\n    local:\n        *;\n};\n"
+    )
+    public = {each.name for each in known.functions}
+    (into / "support_library_slots.inc").write_text(
+        LICENSE
+        + "".join(
+            f"HALYARD_SLOT_{name[-1]}({slot})\n"
+            for name, table in known.tables.items()
+            for slot, _ in table["slots"]
+            if slot in public
+        )
     )
     declarations = "".join(f"{each.declaration()};\n" for each in known.library_functions)
     (into / "support_library_functions.h").write_text(

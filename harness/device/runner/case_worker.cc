@@ -78,6 +78,14 @@ Result<RunSetup> makeRunSetup(const CommandLine& line, pb::RunOptions options) {
 
 Result<Target> openTarget(const RunSetup& setup, std::chrono::milliseconds timeout) {
     const CommandLine& line = setup.line;
+    if (!line.library.path.empty()) {
+        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::IDevice> library,
+                                 ndk::openLibrary(line.library));
+        return Target{.device = std::move(library),
+                      .withoutConfigs = nullptr,
+                      .driver = nullptr,
+                      .servicePid = nullptr};
+    }
     if (line.service.instance.empty()) {
         return openDriver(line.driver, line.makeDevice,
                           setup.version.value_or(newestVersion(line)));

@@ -20,6 +20,8 @@ using driver::CommandLineOption;
 constexpr std::string_view kInProcess = "in-process";
 constexpr std::string_view kHidl = "hidl:";
 constexpr std::string_view kAidl = "aidl:";
+constexpr std::string_view kNdk = "ndk:";
+constexpr std::string_view kNdkSupportLibrary = "ndk-sl:";
 constexpr size_t kMostJobs = 256;
 
 constexpr const char* kBeginning =
@@ -39,6 +41,12 @@ Status parseTarget(std::string_view target, CommandLine& line) {
         line.service = {.wire = Wire::HIDL, .instance = std::string(target.substr(kHidl.size()))};
     } else if (target.starts_with(kAidl) && target.size() > kAidl.size()) {
         line.service = {.wire = Wire::AIDL, .instance = std::string(target.substr(kAidl.size()))};
+    } else if (target.starts_with(kNdk) && target.size() > kNdk.size()) {
+        line.library.path = target.substr(kNdk.size());
+    } else if (target.starts_with(kNdkSupportLibrary) &&
+               target.size() > kNdkSupportLibrary.size()) {
+        line.library.path = target.substr(kNdkSupportLibrary.size());
+        line.library.isSupportLibrary = true;
     } else if (target != kInProcess) {
         return invalidArgument("unknown target " + std::string(target));
     }
@@ -77,8 +85,13 @@ std::vector<CommandLineOption> ownOptions(CommandLine& line) {
     };
     return {
             {"target", 0, "TARGET",
-             "in-process, or hidl:INSTANCE or aidl:INSTANCE for the service of that name.",
+             "in-process, or hidl:INSTANCE or aidl:INSTANCE for the service of that name, or "
+             "ndk:FILE or ndk-sl:FILE for a library of NNAPI's C functions or a support library.",
              [&line](std::string_view value) { return parseTarget(value, line); }},
+            {"library-device", 0, "NAME",
+             "Which of the library's devices; left out: those that it chooses, or of a support "
+             "library the first.",
+             text(line.library.device)},
             {"bundle", 0, "FILE", "Length-delimited TestCase messages.", text(line.bundle)},
             {"options", 0, "FILE", "A RunOptions message.", text(line.options)},
             {"results", 0, "FILE", "Receives length-delimited CaseResult messages.",

@@ -7,6 +7,7 @@
 
 #include "driver/options/options.h"
 #include "engine/base/status.h"
+#include "harness/device/ndk/device.h"
 #include "harness/device/runner/case_checks.h"
 #include "harness/device/runner/target.h"
 
@@ -28,8 +29,9 @@ struct CommandLine {
         HELP
     };
     Action action = Action::RUN;
-    std::string targetName;  // as given: "in-process", "hidl:halyard-default"
-    ServiceAddress service;  // no instance: in-process
+    std::string targetName;       // as given: "in-process", "hidl:halyard-default"
+    ServiceAddress service;       // no instance: none
+    ndk::LibraryAddress library;  // no path: none; without either the target is in-process
     std::string bundle;
     std::string options;
     std::string results;
@@ -39,6 +41,8 @@ struct CommandLine {
     size_t jobs = 0;          // cases at a time; 0: one per core in-process, one on a service
     bool untilCrash = false;  // run no further case once a service may be gone
     bool verbose = false;
+
+    bool isInProcess() const { return service.instance.empty() && library.path.empty(); }
 };
 
 // INVALID_ARGUMENT says what is wrong with the arguments.

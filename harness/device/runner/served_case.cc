@@ -107,7 +107,7 @@ Result<pb::CaseResult> prepare(const RunSetup& setup, BundleReader& bundle, Serv
         return invalidArgument("the case has no example");
     }
     const std::vector<PrepareSettings> clients = clientsOf(setup.options);
-    if (clients.size() > 1 && !setup.line.service.instance.empty()) {
+    if (clients.size() > 1 && !setup.line.isInProcess()) {
         return invalidArgument("several clients need an in-process target");
     }
     Result<Target> target = openTarget(setup, kConnect);

@@ -47,8 +47,8 @@ EXECUTION_MODES = {
 
 @dataclass(frozen=True)
 class Target:
-    """The target that the runner drives on the device: the driver in its own process, or a
-    service."""
+    """The target that the runner drives on the device: the driver in its own process, a service,
+    or a library of NNAPI's C functions."""
 
     name: str
 
@@ -59,6 +59,16 @@ class Target:
     @classmethod
     def service(cls, instance: str, wire: Wire) -> Self:
         return cls(f"{wire}:{instance}")
+
+    @classmethod
+    def ndk(cls, library: Path) -> Self:
+        """A libneuralnetworks.so, on whichever of its devices it chooses."""
+        return cls(f"ndk:{library}")
+
+    @classmethod
+    def ndk_support_library(cls, library: Path) -> Self:
+        """The first device of a support library."""
+        return cls(f"ndk-sl:{library}")
 
     @classmethod
     def hidl(cls, instance: str = "halyard-default") -> Self:
