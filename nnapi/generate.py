@@ -12,8 +12,8 @@ android/SupportLibrary.h    what a support library's only export gives
 exports.map                 the version script of libneuralnetworks.so
 support_library.map         the version script of a support library
 support_library_functions.h the functions that stand in the table alone
-support_library_slots.inc   HALYARD_SLOT_5(NAME), HALYARD_SLOT_8(NAME) for each of NNAPI's functions in
-                            the table of that level
+support_library_slots.inc   HALYARD_SLOT_5(NAME) for each of NNAPI's functions in level 5's table,
+                            HALYARD_SLOT_8(NAME) for what that of level 8 adds
 support_library_table.inc   what fills the newest table: each slot with the function of its name
 functions.inc               HALYARD_FUNCTION(NAME) for each function of libneuralnetworks.so
 """
