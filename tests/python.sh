@@ -16,7 +16,7 @@ log=build/beside.log
 # A group of processes of its own, so that all of them end with this one.
 set -m
 HALYARD_BESIDE=1 nice -n 19 "$make" --no-print-directory arm64 stand-in clang \
-    COMPILED='engine driver hal harness library samples' >"$log" 2>&1 &
+    COMPILED='engine driver hal harness library nnapi samples' >"$log" 2>&1 &
 compiling=$!
 set +m
 trap 'kill -- -"$compiling" 2>/dev/null' EXIT
