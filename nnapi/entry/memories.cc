@@ -9,7 +9,6 @@
 #include <string>
 
 #include "engine/base/file_descriptor.h"
-#include "hal/memory/guarded_mapping.h"
 #include "hal/memory/shared_memory.h"
 #include "nnapi/compilation.h"
 #include "nnapi/entry/entry.h"

@@ -233,7 +233,9 @@ std::vector<Rule> modelRules() {
             {"addOperand_refuses_dimensions_of_a_scalar", kData,
              [] { return add(ANEURALNETWORKS_INT32, kTwo); }},
             {"addOperand_refuses_dimensions_that_overflow", kData,
-             [] { return add(ANEURALNETWORKS_TENSOR_FLOAT32, {65536, 65536}); }},
+             [] {
+                 return add(ANEURALNETWORKS_TENSOR_FLOAT32, {65536, 65536});
+             }},
             {"addOperand_refuses_a_scale_of_floats", kData,
              [] { return add(ANEURALNETWORKS_TENSOR_FLOAT32, kTwo, 0.5F); }},
             {"addOperand_refuses_no_scale_of_bytes", kData,
@@ -282,7 +284,9 @@ std::vector<Rule> modelRules() {
                  return setChannels(ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL, 1, {1, 2, 3});
              }},
             {"setOperandSymmPerChannelQuantParams_refuses_another_type", kData,
-             [] { return setChannels(ANEURALNETWORKS_TENSOR_QUANT8_SYMM, 1, {1, 2, 3}); }},
+             [] {
+                 return setChannels(ANEURALNETWORKS_TENSOR_QUANT8_SYMM, 1, {1, 2, 3});
+             }},
             {"setOperandSymmPerChannelQuantParams_refuses_another_count", kData,
              [] {
                  return setChannels(ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL, 0, {1, 2, 3});
@@ -442,7 +446,9 @@ std::vector<Rule> deviceRules() {
             {"getSupportedOperationsForDevices_refuses_a_model_that_is_not_finished", kState,
              [] { return supported(newModel(), {deviceNamed("whole")}); }},
             {"getSupportedOperationsForDevices_refuses_a_device_twice", kData,
-             [] { return supported(finished(), {deviceNamed("whole"), deviceNamed("whole")}); }},
+             [] {
+                 return supported(finished(), {deviceNamed("whole"), deviceNamed("whole")});
+             }},
     };
 }
 HALYARD_RULES(Device, deviceRules);
@@ -471,7 +477,9 @@ std::vector<Rule> compilationRules() {
             {"createForDevices_refuses_a_null_device", kNull,
              [] { return createFor(finished(), {nullptr}); }},
             {"createForDevices_refuses_a_device_twice", kData,
-             [] { return createFor(finished(), {deviceNamed("whole"), deviceNamed("whole")}); }},
+             [] {
+                 return createFor(finished(), {deviceNamed("whole"), deviceNamed("whole")});
+             }},
             {"createForDevices_refuses_a_model_that_is_not_finished", kState,
              [] { return createFor(newModel(), {deviceNamed("whole")}); }},
             {"free_takes_null", kFine,

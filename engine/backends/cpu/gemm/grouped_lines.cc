@@ -181,18 +181,18 @@ void compute(const GroupedLine& line) {
 
 const GroupedConv* groupedForm() {
     static const GroupedConv kForm = {
-            .lanes = static_cast<int64_t>(hn::Lanes(kFloats)),
+        .lanes = static_cast<int64_t>(hn::Lanes(kFloats)),
 #if HALYARD_HAS_GROUPS_OF_BYTES
-            .bytesTogether = 2,
+        .bytesTogether = 2,
 #endif
-            .forms = {
-                    .floats = {.spread = spread<float>, .compute = compute<float>},
-                    .halves = {.spread = spread<Half>, .compute = compute<Half>},
+        .forms = {.floats = {.spread = spread<float>, .compute = compute<float>},
+                  .halves = {.spread = spread<Half>, .compute = compute<Half>},
 #if HALYARD_HAS_GROUPS_OF_BYTES
-                    .unsignedBytes = {.spread = spreadBytes<uint8_t>, .compute = compute<uint8_t>},
-                    .signedBytes = {.spread = spreadBytes<int8_t>, .compute = compute<uint8_t>}
+                  .unsignedBytes = {.spread = spreadBytes<uint8_t>, .compute = compute<uint8_t>},
+                  .signedBytes = {.spread = spreadBytes<int8_t>, .compute = compute<uint8_t>}
 #endif
-            }};
+        }
+    };
     return &kForm;
 }
 
