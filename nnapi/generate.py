@@ -237,34 +237,44 @@ def filled(known: Interfaces) -> str:
     return f"{text}\n"
 
 
+def write(path: Path, text: str) -> None:
+    """What has not changed is not written: nothing is compiled again for it."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
 def main(interfaces: str, folder: str) -> None:
     known = read(Path(interfaces))
     into = Path(folder)
     (into / "android").mkdir(parents=True, exist_ok=True)
-    (into / "android" / "NeuralNetworks.h").write_text(public_header(known))
-    (into / "android" / "SupportLibrary.h").write_text(support_library_header(known))
-    (into / "exports.map").write_text(exports(known))
-    (into / "support_library.map").write_text(
-        "{\n    global:\n        ANeuralNetworks_getSLDriverImpl;\n    local:\n        *;\n};\n"
+    write(into / "android" / "NeuralNetworks.h", public_header(known))
+    write(into / "android" / "SupportLibrary.h", support_library_header(known))
+    write(into / "exports.map", exports(known))
+    write(
+        into / "support_library.map",
+        "{\n    global:\n        ANeuralNetworks_getSLDriverImpl;\n    local:\n        *;\n};\n",
     )
     public = {each.name for each in known.functions}
-    (into / "support_library_slots.inc").write_text(
+    write(
+        into / "support_library_slots.inc",
         LICENSE
         + "".join(
             f"HALYARD_SLOT_{name[-1]}({slot})\n"
             for name, table in known.tables.items()
             for slot, _ in table["slots"]
             if slot in public
-        )
+        ),
     )
     declarations = "".join(f"{each.declaration()};\n" for each in known.library_functions)
-    (into / "support_library_functions.h").write_text(
+    write(
+        into / "support_library_functions.h",
         f"{LICENSE}\n#pragma once\n\n#include <android/SupportLibrary.h>\n\n"
-        f'extern "C" {{\n\n{declarations}\n}}  // extern "C"\n'
+        f'extern "C" {{\n\n{declarations}\n}}  // extern "C"\n',
     )
-    (into / "support_library_table.inc").write_text(LICENSE + filled(known))
-    (into / "functions.inc").write_text(
-        LICENSE + "".join(f"HALYARD_FUNCTION({each.name})\n" for each in known.functions)
+    write(into / "support_library_table.inc", LICENSE + filled(known))
+    write(
+        into / "functions.inc",
+        LICENSE + "".join(f"HALYARD_FUNCTION({each.name})\n" for each in known.functions),
     )
 
 
