@@ -135,7 +135,7 @@ class ShapedLstm final : public ShapedKernel {
     Status load(KernelCall& call, size_t input, int64_t size, float* to, int64_t stride) const {
         const T* from = call.input(input).as<T>();
         return forEachElement(call, size, [=, this](int64_t row) {
-            copy(from + row * size, size, to + row * stride);
+            this->copy(from + row * size, size, to + row * stride);
             std::fill(to + row * stride + size, to + (row + 1) * stride, 0.0F);
         });
     }
@@ -153,7 +153,7 @@ class ShapedLstm final : public ShapedKernel {
                  size_t output) const {
         auto* to = call.output(output).as<T>();
         return forEachElement(call, size, [=, this](int64_t row) {
-            copy(from + row * stride, size, to + row * size);
+            this->copy(from + row * stride, size, to + row * size);
         });
     }
 
