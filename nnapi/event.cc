@@ -31,30 +31,20 @@ Answer waitFor(int fence) {
 
 }  // namespace
 
-Event::Event(std::function<Answer()> computation, FileDescriptor signals)
-    : mFence(std::move(signals)) {
-    mThread = std::thread([this, computation = std::move(computation)] {
-        Answer answer = computation();
-        {
-            const std::lock_guard lock(mMutex);
-            mAnswer = std::move(answer);
-        }
-        mIsOver.notify_all();
-        if (mFence.valid()) {
-            const uint64_t one = 1;
-            static_cast<void>(!write(mFence.get(), &one, sizeof one));
-        }
-    });
-}
-
-Event::~Event() {
-    if (mThread.joinable()) {
-        mThread.join();
+void Completion::complete(Answer answer) {
+    {
+        const std::lock_guard lock(mMutex);
+        mAnswer = std::move(answer);
+    }
+    mIsOver.notify_all();
+    if (mFence.valid()) {
+        const uint64_t one = 1;
+        static_cast<void>(!write(mFence.get(), &one, sizeof one));
     }
 }
 
-Answer Event::wait() const {
-    if (!mThread.joinable()) {
+Answer Completion::wait() const {
+    if (!mIsComputed) {
         return waitFor(mFence.get());
     }
     std::unique_lock lock(mMutex);
@@ -62,7 +52,7 @@ Answer Event::wait() const {
     return *mAnswer;
 }
 
-Answer Event::duplicateFence(int& descriptor) const {
+Answer Completion::duplicateFence(int& descriptor) const {
     if (!mFence.valid()) {
         return badData("the event has no fence");
     }
@@ -71,6 +61,21 @@ Answer Event::duplicateFence(int& descriptor) const {
                    ? Answer()
                    : Answer(ANEURALNETWORKS_OP_FAILED,
                             std::string("a duplicate of the fence: ") + std::strerror(errno));
+}
+
+Event::Event(FileDescriptor fence)
+    : mCompletion(std::make_shared<Completion>(std::move(fence), false)) {}
+
+Event::Event(std::function<Answer()> computation, FileDescriptor signals)
+    : mCompletion(std::make_shared<Completion>(std::move(signals), true)),
+      mThread([completion = mCompletion, computation = std::move(computation)] {
+          completion->complete(computation());
+      }) {}
+
+Event::~Event() {
+    if (mThread.joinable()) {
+        mThread.join();
+    }
 }
 
 }  // namespace halyard::nnapi

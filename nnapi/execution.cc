@@ -15,10 +15,6 @@
 namespace halyard::nnapi {
 namespace {
 
-std::string nameOf(bool isInput, int32_t index) {
-    return (isInput ? "input " : "output ") + std::to_string(index);
-}
-
 // The model's, where the program says nothing of them or the same.
 Answer mergeDimensions(const driver::Operand& operand, const ANeuralNetworksOperandType* type,
                        bool isTensor, std::vector<uint32_t>& dimensions) {
@@ -56,10 +52,6 @@ bool isOem(const driver::Operand& operand) {
            operand.type == driver::OperandType::TENSOR_OEM_BYTE;
 }
 
-uint64_t nanosecondsOf(const driver::Duration& duration) {
-    return duration.has_value() ? static_cast<uint64_t>(duration->count()) : UINT64_MAX;
-}
-
 // Of two ends the earlier one.
 Deadline earlier(const Deadline& a, const Deadline& b) {
     if (!a.has_value() || !b.has_value()) {
@@ -69,6 +61,10 @@ Deadline earlier(const Deadline& a, const Deadline& b) {
 }
 
 }  // namespace
+
+std::string ExecutionBuilder::nameOf(bool isInput, int32_t index) {
+    return (isInput ? "input " : "output ") + std::to_string(index);
+}
 
 ExecutionBuilder::ExecutionBuilder(std::shared_ptr<const Compiled> compiled)
     : mCompiled(std::move(compiled)),
@@ -435,11 +431,15 @@ Answer ExecutionBuilder::startFenced(std::span<const ANeuralNetworksEvent* const
         }
     }
     HALYARD_RETURN_UNLESS_OK(begin());
+    std::vector<std::shared_ptr<Completion>> waitFor;
+    for (const ANeuralNetworksEvent* each : dependencies) {
+        waitFor.push_back(each->completion());
+    }
     const driver::Duration afterFences =
             nanoseconds > 0 ? driver::Duration(clampedNanoseconds(nanoseconds)) : std::nullopt;
     event = std::make_unique<ANeuralNetworksEvent>(
-            [this, afterFences, waitFor = std::vector(dependencies.begin(), dependencies.end())]() {
-                for (const ANeuralNetworksEvent* each : waitFor) {
+            [this, afterFences, waitFor = std::move(waitFor)]() {
+                for (const std::shared_ptr<Completion>& each : waitFor) {
                     if (const Answer happened = each->wait(); !happened.ok()) {
                         return finish(Answer(ANEURALNETWORKS_OP_FAILED,
                                              "what it waits for has failed: " + happened.reason()));
@@ -449,74 +449,6 @@ Answer ExecutionBuilder::startFenced(std::span<const ANeuralNetworksEvent* const
             },
             FileDescriptor(eventfd(0, EFD_CLOEXEC)));
     return {};
-}
-
-// ---- Results ------------------------------------------------------------------------------------
-
-Answer ExecutionBuilder::duration(int32_t code, uint64_t& nanoseconds) const {
-    nanoseconds = UINT64_MAX;
-    if (code < ANEURALNETWORKS_DURATION_ON_HARDWARE ||
-        code > ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER) {
-        return badData("there is no duration " + std::to_string(code));
-    }
-    const std::lock_guard lock(mMutex);
-    if (mState != State::COMPLETED || !mAnswer.ok()) {
-        return badState("the execution has not succeeded");
-    }
-    if (!mMeasures) {
-        return badState("no time has been measured");
-    }
-    switch (code) {
-        case ANEURALNETWORKS_DURATION_ON_HARDWARE:
-            nanoseconds = nanosecondsOf(mResult.timing.timeOnDevice);
-            break;
-        case ANEURALNETWORKS_DURATION_IN_DRIVER:
-            nanoseconds = nanosecondsOf(mResult.timing.timeInDriver);
-            break;
-        // Fences are waited for before a device is told of the execution.
-        case ANEURALNETWORKS_FENCED_DURATION_ON_HARDWARE:
-            nanoseconds = nanosecondsOf(mResult.timing.timeOnDevice);
-            break;
-        default:
-            nanoseconds = nanosecondsOf(mResult.timing.timeInDriver);
-            break;
-    }
-    return {};
-}
-
-Answer ExecutionBuilder::checkOutputs(int32_t index) const {
-    const std::lock_guard lock(mMutex);
-    if (mState != State::COMPLETED) {
-        return badState("the execution is not over");
-    }
-    if (!mAnswer.ok() && mAnswer.code() != ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE) {
-        return badState("the execution has failed");
-    }
-    return index >= 0 && static_cast<size_t>(index) < mOutputs.size()
-                   ? Answer()
-                   : badData("there is no " + nameOf(false, index) + " of " +
-                             std::to_string(mOutputs.size()));
-}
-
-Answer ExecutionBuilder::outputRank(int32_t index, uint32_t& rank) const {
-    HALYARD_RETURN_UNLESS_OK(checkOutputs(index));
-    const Place& place = mOutputs[static_cast<size_t>(index)].place;
-    rank = static_cast<uint32_t>(place.dimensions.size());
-    return place.isSufficient ? Answer()
-                              : Answer(ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE,
-                                       nameOf(false, index) + " is too small");
-}
-
-Answer ExecutionBuilder::outputDimensions(int32_t index, uint32_t* dimensions) const {
-    HALYARD_RETURN_UNLESS_OK(checkOutputs(index));
-    if (!isTensor(operand(false, index), *mCompiled->prefixes)) {
-        return badData(nameOf(false, index) + " is a scalar");
-    }
-    const Place& place = mOutputs[static_cast<size_t>(index)].place;
-    std::ranges::copy(place.dimensions, dimensions);
-    return place.isSufficient ? Answer()
-                              : Answer(ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE,
-                                       nameOf(false, index) + " is too small");
 }
 
 }  // namespace halyard::nnapi

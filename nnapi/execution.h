@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -89,6 +90,8 @@ class ExecutionBuilder {
                         : mCompiled->model->outputs)[static_cast<size_t>(index)];
     }
     Answer checkOutputs(int32_t index) const;
+    // "input 3", for messages.
+    static std::string nameOf(bool isInput, int32_t index);
 
     Answer begin();
     // run() and finish(), of which somebody may want to know.

@@ -215,7 +215,7 @@ int ANeuralNetworksExecution_getOutputOperandDimensions(ANeuralNetworksExecution
 int ANeuralNetworksEvent_wait(ANeuralNetworksEvent* event) {
     return enter(__func__, [&]() -> Answer {
         HALYARD_RETURN_UNLESS_OK(present(event, "event"));
-        return event->wait();
+        return event->completion()->wait();
     });
 }
 
@@ -244,6 +244,6 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent* event, int* 
         HALYARD_RETURN_UNLESS_OK(present(sync_fence_fd, "sync_fence_fd"));
         *sync_fence_fd = -1;
         HALYARD_RETURN_UNLESS_OK(present(event, "event"));
-        return event->duplicateFence(*sync_fence_fd);
+        return event->completion()->duplicateFence(*sync_fence_fd);
     });
 }

@@ -11,6 +11,7 @@
 #include "nnapi/diagnostics.h"
 #include "nnapi/entry/entry.h"
 #include "nnapi/runtime.h"
+#include "nnapi/timeouts.h"
 
 using namespace halyard::nnapi;  // NOLINT: the C functions are outside of it
 
@@ -40,10 +41,6 @@ int32_t sessionId() {
     static const auto id = static_cast<int32_t>(
             std::chrono::steady_clock::now().time_since_epoch().count() & INT32_MAX);
     return id;
-}
-
-uint64_t nanosecondsOf(const halyard::driver::Duration& duration) {
-    return duration.has_value() ? static_cast<uint64_t>(duration->count()) : UINT64_MAX;
 }
 
 }  // namespace

@@ -142,12 +142,13 @@ TEST(NnapiExecution, WaitsForFencesAndGivesOne) {
     ASSERT_GT(trigger, 0);
     ANeuralNetworksEvent* dependency = nullptr;
     HALYARD_EXPECT_NO_ERROR(ANeuralNetworksEvent_createFromSyncFenceFd(trigger, &dependency));
-    const Event first(dependency);
+    Event first(dependency);
     const std::array<const ANeuralNetworksEvent*, 1> dependencies = {dependency};
     ANeuralNetworksEvent* event = nullptr;
     HALYARD_EXPECT_NO_ERROR(ANeuralNetworksExecution_startComputeWithDependencies(
             execution.get(), dependencies.data(), 1, 0, &event));
     const Event second(event);
+    first.reset();  // what waits for it has its own hold of it
     int fence = -1;
     HALYARD_EXPECT_NO_ERROR(ANeuralNetworksEvent_getSyncFenceFd(event, &fence));
     EXPECT_EQ(output, std::vector<float>(kSum.size()));  // it waits
