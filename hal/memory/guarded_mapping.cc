@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,7 @@ struct GuardedMapping::Record {
     std::atomic<uintptr_t> end = 0;
     std::atomic<bool> writable = false;
     std::atomic<bool> lost = false;
+    bool canShrink = true;
     Record* nextFree = nullptr;  // of MappingRecords
 
     void set(uintptr_t newBegin, uintptr_t newEnd) {
@@ -52,8 +54,12 @@ struct MappingRecords {
         std::atomic<Block*> next = nullptr;
     };
 
-    Record* take(uintptr_t begin, uintptr_t end, bool writable) {
+    // The handler is there before the first page can be touched.
+    Record* take(uintptr_t begin, uintptr_t end, bool writable, bool canShrink) {
         const std::lock_guard lock(mutex);
+        if (canShrink && shrinking++ == 0) {
+            updateOnDemand();
+        }
         if (free == nullptr) {
             auto* const block = new Block;
             addFree(*block);
@@ -62,6 +68,7 @@ struct MappingRecords {
         }
         Record* const record = std::exchange(free, free->nextFree);
         record->lost.store(false);
+        record->canShrink = canShrink;
         record->writable.store(writable);
         record->set(begin, end);
         return record;
@@ -71,6 +78,24 @@ struct MappingRecords {
         const std::lock_guard lock(mutex);
         record->set(0, 0);
         record->nextFree = std::exchange(free, record);
+        if (record->canShrink && --shrinking == 0) {
+            updateOnDemand();
+        }
+    }
+
+    Status guard(GuardTime newTime) {
+        const std::lock_guard lock(mutex);
+        time = newTime;
+        return updateHandler();
+    }
+
+    // With the mutex held, as the next one.
+    Status updateHandler();
+    // It can't fail where it did not when the guard was asked for.
+    void updateOnDemand() {
+        if (time == GuardTime::WHILE_MAPPED) {
+            (void)updateHandler();
+        }
     }
 
     // Async-signal-safe.
@@ -110,11 +135,13 @@ struct MappingRecords {
 
     MappingRecords() { addFree(first); }
 
-    std::mutex mutex;  // guards the free ones and the linking of blocks
+    std::mutex mutex;  // guards the free ones, the linking of blocks, and when there is a handler
     Block first;
     Block* last = &first;
     Record* free = nullptr;
-    uintptr_t pageSize = 0;
+    size_t shrinking = 0;  // mappings whose files can be cut short
+    std::optional<GuardTime> time;
+    const uintptr_t pageSize = static_cast<uintptr_t>(sysconf(_SC_PAGE_SIZE));
     struct sigaction previous = {};
 };
 
@@ -139,35 +166,47 @@ void onBusError(int /*signal*/, siginfo_t* info, void* /*context*/) {
     errno = before;
 }
 
+Status setAction(const struct sigaction& action, struct sigaction* before) {
+    return sigaction(SIGBUS, &action, before) == 0
+                   ? Status()
+                   : internalError(std::string("sigaction: ") + std::strerror(errno));
+}
+
 }  // namespace
 
-Status guardMappings() {
-    struct sigaction current = {};
-    if (sigaction(SIGBUS, nullptr, &current) < 0) {
-        return internalError(std::string("sigaction: ") + std::strerror(errno));
-    }
-    if ((current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == onBusError) {
-        // As its own predecessor, the handler would hand others' errors to itself, for ever.
+Status MappingRecords::updateHandler() {
+    if (!time.has_value()) {
         return {};
     }
-    gRecords = &records();
-    gRecords->pageSize = static_cast<uintptr_t>(sysconf(_SC_PAGE_SIZE));
+    struct sigaction current = {};
+    sigaction(SIGBUS, nullptr, &current);
+    // As its own predecessor, the handler would hand others' errors to itself, for ever.
+    const bool isThere = (current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == onBusError;
+    const bool isWanted = *time == GuardTime::ALWAYS || shrinking != 0;
+    if (isThere == isWanted) {
+        return {};
+    }
+    if (isThere) {
+        return setAction(previous, nullptr);
+    }
+    gRecords = this;
     struct sigaction action = {};
     action.sa_sigaction = onBusError;
     // SA_NODEFER: a second bus error inside the handler is fatal instead of a hang.
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigemptyset(&action.sa_mask);
-    if (sigaction(SIGBUS, &action, &gRecords->previous) < 0) {
-        return internalError(std::string("sigaction: ") + std::strerror(errno));
-    }
-    return {};
+    return setAction(action, &previous);
 }
 
-GuardedMapping::GuardedMapping(void* address, size_t length, bool writable)
+Status guardMappings(GuardTime time) {
+    return records().guard(time);
+}
+
+GuardedMapping::GuardedMapping(void* address, size_t length, bool writable, bool canShrink)
     : mAddress(address),
       mLength(length),
       mRecord(records().take(reinterpret_cast<uintptr_t>(address),
-                             reinterpret_cast<uintptr_t>(address) + length, writable)) {}
+                             reinterpret_cast<uintptr_t>(address) + length, writable, canShrink)) {}
 
 GuardedMapping::~GuardedMapping() {
     records().giveBack(mRecord);

@@ -14,15 +14,25 @@
 
 namespace halyard::hal {
 
+enum class GuardTime : uint8_t {
+    ALWAYS,
+    // As long as there is a mapping of a file that can be cut short: for a library, whose process
+    // may want the signal for itself. Where another action was put in the place of this one since,
+    // that one stays.
+    WHILE_MAPPED,
+};
+
 // From here on, SIGBUS in a GuardedMapping is dealt with as above; any other goes where it went
-// before. Changes the process's signal action, so it is for main() to call; again is no harm.
-Status guardMappings();
+// before. Changes the process's signal action, at once or with mappings that come and go, so it is
+// for main() to call, or a library's start; again is no harm, and the last one holds.
+Status guardMappings(GuardTime time = GuardTime::ALWAYS);
 
 // Owns the address range, which is unmapped with it. Thread-safe.
 class GuardedMapping {
   public:
-    // Takes over what mmap gave. Where it is not `writable`, zeros take no memory.
-    GuardedMapping(void* address, size_t length, bool writable = true);
+    // Takes over what mmap gave. Where it is not `writable`, zeros take no memory. `canShrink`:
+    // false for a file that is sealed against being cut short.
+    GuardedMapping(void* address, size_t length, bool writable = true, bool canShrink = true);
     ~GuardedMapping();
     GuardedMapping(const GuardedMapping&) = delete;
     GuardedMapping& operator=(const GuardedMapping&) = delete;

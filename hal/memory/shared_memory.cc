@@ -62,9 +62,9 @@ class ChargedMapping final : public driver::Mapping {
     ChargedMapping& operator=(const ChargedMapping&) = delete;
 
     // Takes over what mmap gave; once.
-    uint8_t* hold(void* address, size_t length, bool writable) {
+    uint8_t* hold(void* address, size_t length, bool writable, bool canShrink) {
         mWritable = writable;
-        mHeld->mapping.emplace(address, length, writable);
+        mHeld->mapping.emplace(address, length, writable, canShrink);
         return mHeld->mapping->bytes();
     }
     bool writable() const override { return mWritable; }
@@ -93,13 +93,14 @@ class ImportedMemory final : public driver::Memory {
     // Takes over `fd`, which is -1 if there is none to be mapped. `place`: a failure is why it
     // can't be mapped at all. `descriptor`: what the descriptor takes of an account.
     ImportedMemory(std::string name, uint64_t size, bool handleValid, int fd, DescriptorKind kind,
-                   Result<Place> place, Uses uses, Reservation descriptor)
+                   Result<Place> place, Uses uses, bool canShrink, Reservation descriptor)
         : mName(std::move(name)),
           mSize(size),
           mHandleValid(handleValid),
           mKind(kind),
           mPlace(std::move(place)),
           mUses(uses),
+          mCanShrink(canShrink),
           mDescriptor(std::move(descriptor)),
           mFd(fd) {}
     ~ImportedMemory() override { closeDescriptor(); }
@@ -224,10 +225,11 @@ class ImportedMemory final : public driver::Memory {
                     errno == ENOMEM ? StatusCode::RESOURCE_EXHAUSTED : StatusCode::INVALID_ARGUMENT,
                     std::string("mmap: ") + std::strerror(errno));
         }
-        const std::span<uint8_t> bytes = {mapping->hold(address, static_cast<size_t>(length),
-                                                        (protection & PROT_WRITE) != 0) +
-                                                  (first - start),
-                                          static_cast<size_t>(range.end - range.begin)};
+        const std::span<uint8_t> bytes = {
+                mapping->hold(address, static_cast<size_t>(length), (protection & PROT_WRITE) != 0,
+                              mCanShrink) +
+                        (first - start),
+                static_cast<size_t>(range.end - range.begin)};
         // A use that is charged as a whole may be touched anywhere, by further uses as well.
         if (bytes.size() == mSize && range.touched == 0) {
             mWhole = {.mapping = mapping, .bytes = bytes};
@@ -252,6 +254,7 @@ class ImportedMemory final : public driver::Memory {
     const DescriptorKind mKind;
     const Result<Place> mPlace;
     const Uses mUses;
+    const bool mCanShrink;
     const Reservation mDescriptor;
 
     mutable std::mutex mMutex;
@@ -276,7 +279,7 @@ driver::SharedMemory import(std::string_view name, int fd, uint64_t size, Result
     }
     const int own = kind != DescriptorKind::OTHER ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     return std::make_shared<const ImportedMemory>(std::string(name), size, true, own, kind,
-                                                  std::move(place), options.uses,
+                                                  std::move(place), options.uses, options.canShrink,
                                                   std::move(descriptor));
 }
 
@@ -315,7 +318,7 @@ driver::SharedMemory importMappedFile(int fd, uint64_t size, int protection, uin
 driver::SharedMemory unmappableMemory(std::string name, uint64_t size, bool valid, Status why) {
     return std::make_shared<const ImportedMemory>(std::move(name), size, valid, -1,
                                                   DescriptorKind::OTHER, std::move(why), Uses::ONE,
-                                                  Reservation());
+                                                  true, Reservation());
 }
 
 namespace {
@@ -357,10 +360,11 @@ Result<ExportedMemory> createSharedMemory(size_t size) {
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
         return systemError("shared memory of " + std::to_string(size) + " bytes");
     }
-    return ExportedMemory{.memory = std::make_shared<const OwnMemory>(
-                                  importAshmem(fd, size, {.uses = Uses::MANY}), descriptor),
-                          .handle = {.fds = {fd}, .ints = {}},
-                          .descriptor = std::move(descriptor)};
+    return ExportedMemory{
+            .memory = std::make_shared<const OwnMemory>(
+                    importAshmem(fd, size, {.uses = Uses::MANY, .canShrink = false}), descriptor),
+            .handle = {.fds = {fd}, .ints = {}},
+            .descriptor = std::move(descriptor)};
 }
 
 }  // namespace halyard::hal

@@ -28,6 +28,8 @@ struct ImportOptions {
     Uses uses = Uses::ONE;
     // The account that a descriptor kept for many uses is charged to; null: none.
     const driver::Account* account = nullptr;
+    // False: the file is sealed against being cut short, and needs no guard.
+    bool canShrink = true;
 };
 
 // Each takes its own duplicate of the descriptor. None ever fails: what is wrong is reported by

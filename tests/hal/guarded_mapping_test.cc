@@ -170,6 +170,45 @@ TEST_F(GuardedMappings, MayBeAskedForTwice) {
     EXPECT_EQ(readByte(mapping.bytes()), 0);
 }
 
+TEST_F(GuardedMappings, LeaveTheSignalAloneWhileNothingIsMapped) {
+    const auto action = [] {
+        struct sigaction current = {};
+        EXPECT_EQ(sigaction(SIGBUS, nullptr, &current), 0);
+        return current.sa_sigaction;
+    };
+    const auto guard = action();
+    ASSERT_TRUE(guardMappings(GuardTime::WHILE_MAPPED).ok());
+    const auto without = action();
+    EXPECT_NE(without, guard);
+    PagedFile file(2);
+    {
+        const GuardedMapping sealed(file.map(1), mPage, true, false);
+        EXPECT_EQ(action(), without);
+        auto first = std::make_unique<GuardedMapping>(file.map(2), 2 * mPage);
+        const GuardedMapping second(file.map(2), 2 * mPage);
+        first = nullptr;
+        EXPECT_EQ(action(), guard);
+        file.cutTo(1);
+        EXPECT_EQ(readByte(second.bytes() + mPage), 0);
+        EXPECT_FALSE(second.intact());
+    }
+    EXPECT_EQ(action(), without);
+    {
+        const GuardedMapping mapping(file.map(1), mPage);
+        // As a program does that wants the signal for itself.
+        struct sigaction own = {};
+        own.sa_handler = SIG_IGN;
+        ASSERT_EQ(sigaction(SIGBUS, &own, nullptr), 0);
+    }
+    struct sigaction current = {};
+    ASSERT_EQ(sigaction(SIGBUS, nullptr, &current), 0);
+    EXPECT_EQ(current.sa_handler, SIG_IGN);
+    current.sa_handler = SIG_DFL;
+    ASSERT_EQ(sigaction(SIGBUS, &current, nullptr), 0);
+    ASSERT_TRUE(guardMappings().ok());
+    EXPECT_EQ(action(), guard);
+}
+
 TEST_F(GuardedMappings, StandBehindImportedMemory) {
     PagedFile file(2);
     const ReceivedHandle handle = {.valid = true,

@@ -2,6 +2,7 @@
 //
 // Computations through NNAPI's C functions.
 
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -287,6 +288,43 @@ TEST(NnapiExecution, ReadsAndWritesSharedMemory) {
     HALYARD_EXPECT_NO_ERROR(ANeuralNetworksExecution_compute(execution.get()));
     EXPECT_EQ(std::vector<float>(pool + 128, pool + 134), kSum);
     munmap(pool, kBytes);
+}
+
+// The signal's action is the program's own again once nothing is mapped.
+TEST(NnapiExecution, FailsWhereAFileWasCutShort) {
+    struct sigaction before = {};
+    ASSERT_EQ(sigaction(SIGBUS, nullptr, &before), 0);
+    const int fd = memfd_create("pool", MFD_CLOEXEC);
+    constexpr size_t kBytes = 4096;
+    constexpr size_t kLength = 6 * sizeof(float);
+    ASSERT_EQ(ftruncate(fd, kBytes), 0);
+    const Compilation compilation = compile(addition());
+    {
+        ANeuralNetworksMemory* made = nullptr;
+        HALYARD_EXPECT_NO_ERROR(
+                ANeuralNetworksMemory_createFromFd(kBytes, PROT_READ, fd, 0, &made));
+        const Memory memory(made);
+        const auto run = [&] {
+            const Execution execution = newExecution(compilation);
+            std::vector<float> output(kSum.size());
+            HALYARD_EXPECT_NO_ERROR(ANeuralNetworksExecution_setInputFromMemory(
+                    execution.get(), 0, nullptr, memory.get(), 0, kLength));
+            HALYARD_EXPECT_NO_ERROR(setInput(execution, 1, kB));
+            HALYARD_EXPECT_NO_ERROR(setOutput(execution, 0, output));
+            return ANeuralNetworksExecution_compute(execution.get());
+        };
+        HALYARD_EXPECT_NO_ERROR(run());
+        ASSERT_EQ(ftruncate(fd, 0), 0);
+        EXPECT_NE(run(), ANEURALNETWORKS_NO_ERROR);
+        struct sigaction guarded = {};
+        ASSERT_EQ(sigaction(SIGBUS, nullptr, &guarded), 0);
+        EXPECT_NE(guarded.sa_sigaction, before.sa_sigaction);
+    }
+    close(fd);
+    struct sigaction after = {};
+    ASSERT_EQ(sigaction(SIGBUS, nullptr, &after), 0);
+    EXPECT_EQ(after.sa_sigaction, before.sa_sigaction);
+    EXPECT_EQ(after.sa_flags, before.sa_flags);
 }
 
 TEST(NnapiExecution, KeepsResultsInADevicesMemory) {
