@@ -43,7 +43,10 @@ PreparedModel::PreparedModel(std::shared_ptr<DeviceState> device, std::shared_pt
     mState->client = std::move(client);
     mState->holdings = std::move(holdings);
     mState->boundary = std::move(boundary);
-    mState->pools = std::move(pools);
+    for (MemoryUse& pool : pools) {
+        mState->pools.emplace_back(pool.mapping());
+        pool = {};
+    }
     mState->program = std::move(program);
     mState->priority = priority;
     mState->modelNumber = ++mState->device->models;
@@ -87,10 +90,7 @@ SectionWriter PreparedModel::saved(engine::SavedBlobs blobs) const {
 
 Status PreparedModel::write(const SectionWriter& saved, ByteSink& sink) const {
     HALYARD_RETURN_IF_ERROR(saved.writeTo(sink));
-    for (size_t i = 0; i < mState->pools.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(checkIntact(mState->pools[i], "model", i));
-    }
-    return {};
+    return mState->checkPoolsIntact();
 }
 
 uint64_t PreparedModel::number() const {

@@ -13,12 +13,14 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "driver/clients/client.h"
 #include "driver/execute/device_state.h"
 #include "driver/execute/execution_result.h"
 #include "driver/execute/request_binding.h"
 #include "driver/model/call_options.h"
+#include "driver/model/memory.h"
 #include "driver/model/pools.h"
 #include "driver/model/request.h"
 #include "driver/model/validate_request.h"
@@ -45,7 +47,9 @@ struct PreparedModelState {
     std::shared_ptr<Client> client;
     Client::Holdings holdings;
     ModelBoundary boundary;
-    PoolUses pools;
+    // Of the model's pools, in their order. The program keeps those that it reads constants in; the
+    // others have ended, and given back what they took of the client's account.
+    std::vector<std::weak_ptr<const Mapping>> pools;
     std::shared_ptr<const engine::Program> program;
     Priority priority = Priority::MEDIUM;
     uint64_t modelNumber = 0;
@@ -101,6 +105,9 @@ struct PreparedModelState {
 
     Status execute(ReusedExecution& reused, const engine::RunOptions& options) const;
 
+    // Of the model's, those that are read.
+    Status checkPoolsIntact() const;
+    // And the request's.
     Status checkPoolsIntact(const RequestPools& requestPools) const;
 
     template <typename Binding>

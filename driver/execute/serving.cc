@@ -227,10 +227,15 @@ Status PreparedModelState::execute(ReusedExecution& reused,
                                  &reused.report);
 }
 
-Status PreparedModelState::checkPoolsIntact(const RequestPools& requestPools) const {
+Status PreparedModelState::checkPoolsIntact() const {
     for (size_t i = 0; i < pools.size(); ++i) {
-        HALYARD_RETURN_IF_ERROR(checkIntact(pools[i], "model", i));
+        HALYARD_RETURN_IF_ERROR(checkIntact(MemoryUse(pools[i].lock(), 0, {}), "model", i));
     }
+    return {};
+}
+
+Status PreparedModelState::checkPoolsIntact(const RequestPools& requestPools) const {
+    HALYARD_RETURN_IF_ERROR(checkPoolsIntact());
     for (size_t i = 0; i < requestPools.bound.size(); ++i) {
         if (const auto* pool = std::get_if<MemoryUse>(&requestPools.bound[i])) {
             HALYARD_RETURN_IF_ERROR(checkIntact(*pool, "request", i));

@@ -109,6 +109,19 @@ std::vector<size_t> placementsThat(std::span<const NodePlacement> placements, Fi
     return found;
 }
 
+// Once most of the constants that lie in a client's memory are packed, copies the rest: a scale or
+// an addend would keep as much memory mapped, and charged to the client, as all the weights beside
+// it. `before`: bytes of those constants before they were packed.
+Status letGoOfClientMemory(ProgramState& state, size_t before, const Checkpoint& checkpoint) {
+    constexpr size_t kSmallPart = 16;
+    if (sharedConstantBytes(state.schedule) > before / kSmallPart) {
+        return {};
+    }
+    const Status copied = copySharedConstants(state.schedule, state.memory, checkpoint);
+    // Without room for copies they are read where they lie.
+    return copied.code() == StatusCode::RESOURCE_EXHAUSTED ? Status() : copied;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Program>> Program::build(AnalyzedGraph analyzed,
@@ -186,7 +199,9 @@ Status Program::buildOnce(State& state, const AnalyzedGraph& analyzed, const Bac
     state.constants = {.owner = owner, .view = owner->bytes()};
     state.packed = constants.takeContents();
     state.constantsFilled = state.packed.places.size();
+    const size_t shared = sharedConstantBytes(state.schedule);
     releasePackedConstants(state.schedule);
+    HALYARD_RETURN_IF_ERROR(letGoOfClientMemory(state, shared, options.checkpoint));
     return plan(state, options.checkpoint, failed);
 }
 

@@ -6,12 +6,15 @@
 #include <compare>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "engine/base/checked_math.h"
 #include "engine/base/checksum.h"
+#include "engine/graph/constant_copies.h"
 #include "engine/graph/verifier.h"
 #include "engine/plan/constant_store.h"
 #include "engine/plan/partition.h"
@@ -410,6 +413,42 @@ void releasePackedConstants(Schedule& schedule) {
         }
         forEachInside(step, [](Schedule& inside) { releasePackedConstants(inside); });
     }
+}
+
+size_t sharedConstantBytes(const Schedule& schedule) {
+    std::set<std::pair<const uint8_t*, size_t>> places;
+    forEachSchedule(schedule, [&](const Schedule& each) {
+        for (const Tensor& tensor : each.graph->tensors()) {
+            if (tensor.constant.shared) {
+                places.emplace(tensor.constant.bytes.data(), tensor.constant.bytes.size());
+            }
+        }
+    });
+    size_t bytes = 0;
+    for (const auto& [data, size] : places) {
+        bytes = checkedAdd(bytes, size).value_or(std::numeric_limits<size_t>::max());
+    }
+    return bytes;
+}
+
+Status copySharedConstants(Schedule& schedule, const std::shared_ptr<Budget>& memory,
+                           const Checkpoint& checkpoint) {
+    ConstantCopies copies(memory, checkpoint);
+    Status status;
+    forEachSchedule(schedule, [&](const Schedule& each) {
+        Graph& graph = *each.graph;
+        for (TensorId id = 0; id < graph.tensors().size() && status.ok(); ++id) {
+            if (!graph.tensor(id).constant.shared) {
+                continue;
+            }
+            Result<ConstantData> copy = copies.of(graph.tensor(id).constant);
+            status = copy.status();
+            if (copy.ok()) {
+                graph.replaceConstant(id, std::move(*copy));
+            }
+        }
+    });
+    return status;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as the verifier lets graphs be nested

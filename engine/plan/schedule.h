@@ -158,6 +158,16 @@ void forEachSchedule(const Schedule& schedule, const Visit& visit) {
 // be called once the store is filled.
 void releasePackedConstants(Schedule& schedule);
 
+// Bytes of constants in memory that a client may write to, here and in nested schedules, each
+// counted once wherever it is read.
+size_t sharedConstantBytes(const Schedule& schedule);
+
+// Copies all constants in such memory, reserved from `memory` (null: not limited), so that nothing
+// keeps it any longer. To be called before anything reads. Fails as ConstantCopies does; some may
+// be copied then.
+Status copySharedConstants(Schedule& schedule, const std::shared_ptr<Budget>& memory,
+                           const Checkpoint& checkpoint);
+
 // Has every partition of a schedule and of those inside it finish. Fails as the first backend does,
 // and tells `failed` of which partition.
 Status finishPartitions(const Schedule& schedule, const PartitionResources& resources,

@@ -3,10 +3,13 @@
 // Attacks on a process's table of descriptors.
 
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -172,6 +175,12 @@ Status mappingBomb(const Settings& settings) {
     HALYARD_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
                              Client::connect(settings.instance));
     HALYARD_ASSIGN_OR_RETURN(const Pool pool, Pool::make(4096));
+    // Of constants that are equal the engine would keep one.
+    std::array<uint32_t, 1024> numbers = {};
+    std::iota(numbers.begin(), numbers.end(), 0U);
+    if (pwrite(pool.fd, numbers.data(), sizeof(numbers), 0) != ssize_t{sizeof(numbers)}) {
+        return internalError("the pool can't be written to");
+    }
     Tally held;
     for (int i = 0; i < settings.clients; ++i) {
         ModelBuilder model;
@@ -179,7 +188,7 @@ Status mappingBomb(const Settings& settings) {
         const uint32_t none = model.scalar(0);
         for (uint32_t p = 0; p < kPools; ++p) {
             model.pool(pool);
-            const uint32_t constant = model.inPool({1, 16}, p, 0);
+            const uint32_t constant = model.inPool({1, 16}, p, p * sizeof(uint32_t));
             const uint32_t to = p + 1 == kPools ? model.output({1, 16}) : model.tensor({1, 16});
             model.operation(OperationType::ADD, {from, constant, none}, {to});
             from = to;
