@@ -93,7 +93,7 @@ android: build/.protobuf
 # API 30 lacks. What it builds can't run (tests/bionic/stand_in_ndk.py).
 stand-in: build/.stand-in-ndk
 	@$(MAKE) --no-print-directory android NDK=build/stand-in-ndk ANDROID_BUILD=build/stand-in \
-	    ANDROID_OPTIONS='-DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"'
+	    ANDROID_OPTIONS='-DCMAKE_CXX_FLAGS_RELEASE="-O0 -DNDEBUG"'
 
 # Each file alone, with clang and libc++; warnings are errors. Nothing is linked: Debian's protobuf and
 # GoogleTest are for another C++ library.

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # All Python tests, on the host and on virtual devices. These wait for a third of their time, so
 # what is for arm64 is compiled beside them, with what they leave of the processors, and tested last:
-# static programs, and those against a stand-in for an NDK. So is the device's side with clang and
-# libc++, as it is; its tests are left to `make clang`. Ends as pytest does, or 1 where one of these
-# was not compiled.
+# static programs, and those against a stand-in for an NDK, which clang compiles. With clang for this
+# machine only the kernels are, as these name its instructions; the rest is left to `make clang`. Ends
+# as pytest does, or 1 where one of these was not compiled.
 # Usage: tests/python.sh MAKE PYTHON [PYTEST-OPTION...]
 set -u
 make=$1
@@ -16,7 +16,7 @@ log=build/beside.log
 # A group of processes of its own, so that all of them end with this one.
 set -m
 HALYARD_BESIDE=1 nice -n 19 "$make" --no-print-directory arm64 stand-in clang \
-    COMPILED='engine driver hal harness library nnapi samples' >"$log" 2>&1 &
+    COMPILED=engine/backends/cpu >"$log" 2>&1 &
 compiling=$!
 set +m
 trap 'kill -- -"$compiling" 2>/dev/null' EXIT
