@@ -65,7 +65,8 @@ driver::HalVersion defaultLevel(Form form) {
 
 Runtime& Runtime::instance() {
     static Runtime runtime = [] {
-        // A program's file may be cut short while it is read; the signal is the program's otherwise.
+        // A program's file may be cut short while it is read; the signal is the program's
+        // otherwise.
         (void)hal::guardMappings(hal::GuardTime::WHILE_MAPPED);
         const Result<Configuration> configuration = readConfiguration();
         Runtime made(configuration.ok() ? *configuration : Configuration(), kForm);
