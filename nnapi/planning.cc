@@ -76,8 +76,8 @@ Answer prepareOn(const RuntimeDevice& device, const driver::Model& model,
                 step.prepared = *std::move(kept);
                 return {};
             }
-            options.cache = planning.cache(device, operations, true);
         }
+        options.cache = planning.cache(device, operations, true);
     }
     Result<std::shared_ptr<driver::IPreparedModel>> prepared =
             device.device().prepare(sayable(model, device.version()), options);

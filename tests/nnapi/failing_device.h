@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A device that refuses operations, or fails, where a test says so.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "driver/device/device_interface.h"
+#include "engine/base/status.h"
+
+namespace halyard::nnapi_test {
+
+// Shared by a device and what comes of it; thread-safe.
+struct Faults {
+    // Whether the device is to take the operation of that place; null: whichever it takes.
+    std::function<bool(size_t operation)> takes;
+    // Asked once for each call that can fail: how it does, or OK. Null: none does.
+    std::function<Status(size_t call)> fault;
+    std::atomic<size_t> calls = 0;
+    std::atomic<size_t> prepared = 0;  // models, other than from a cache
+
+    Status next() {
+        const size_t call = calls.fetch_add(1);
+        return fault == nullptr ? Status() : fault(call);
+    }
+};
+
+std::shared_ptr<driver::IDevice> makeFailingDevice(std::shared_ptr<driver::IDevice> device,
+                                                   std::shared_ptr<Faults> faults);
+
+}  // namespace halyard::nnapi_test

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models that are cut between devices, one of which refuses operations or fails at some call: the
+// results of the reference, or a clean error.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "driver/device/device.h"
+#include "driver/device/local_device.h"
+#include "nnapi/compilation.h"
+#include "nnapi/runtime.h"
+#include "tests/nnapi/c_objects.h"
+#include "tests/nnapi/failing_device.h"
+
+namespace halyard::nnapi_test {
+namespace {
+
+using nnapi::RuntimeDevice;
+
+const std::vector<uint32_t> kExtents = {3, 5};
+constexpr size_t kElements = 15;
+
+std::shared_ptr<driver::IDevice> localDevice(std::string_view backend) {
+    driver::Options options;
+    options.backends = {std::string(backend)};
+    options.threads = 1;
+    Result<std::unique_ptr<driver::Device>> device = driver::Device::create(std::move(options));
+    EXPECT_TRUE(device.ok()) << device.status().toString();
+    return makeLocalDevice(std::shared_ptr<const driver::Device>(*std::move(device)),
+                           driver::kNewestVersion);
+}
+
+std::unique_ptr<ANeuralNetworksDevice> runtimeDevice(std::string name, RuntimeDevice::Place place,
+                                                     std::shared_ptr<driver::IDevice> device) {
+    Result<std::unique_ptr<ANeuralNetworksDevice>> made =
+            RuntimeDevice::of(std::move(name), place, std::move(device), driver::kNewestVersion);
+    EXPECT_TRUE(made.ok()) << made.status().toString();
+    return *std::move(made);
+}
+
+// A model of operations whose results each backend has bit for bit.
+struct RandomModel {
+    Model model;
+    size_t operations = 0;
+};
+
+RandomModel randomModel(std::mt19937& random) {
+    constexpr std::array kOperations = {ANEURALNETWORKS_ADD, ANEURALNETWORKS_MUL,
+                                        ANEURALNETWORKS_SUB, ANEURALNETWORKS_MAXIMUM,
+                                        ANEURALNETWORKS_MINIMUM};
+    ModelText text;
+    std::vector<uint32_t> tensors = {text.floats(kExtents), text.floats(kExtents)};
+    const uint32_t a = tensors[0];
+    const uint32_t b = tensors[1];
+    tensors.push_back(text.constant(kExtents, std::vector<float>(kElements, 0.5F)));
+    const size_t count = 3 + random() % 12;
+    for (size_t i = 0; i < count; ++i) {
+        const int32_t code = kOperations[random() % kOperations.size()];
+        const uint32_t left = tensors[random() % tensors.size()];
+        const uint32_t right = tensors[random() % tensors.size()];
+        if (code == ANEURALNETWORKS_MAXIMUM || code == ANEURALNETWORKS_MINIMUM) {
+            const uint32_t result = text.floats(kExtents);
+            text.operation(code, {left, right}, {result});
+            tensors.push_back(result);
+        } else {
+            tensors.push_back(text.binary(code, left, right, kExtents));
+        }
+    }
+    text.identify({a, b}, {tensors[tensors.size() - 2], tensors.back()});
+    return {.model = text.finish(), .operations = count};
+}
+
+enum class ComputeMode : uint8_t { COMPUTE, START, FENCED, BURST, REUSABLE };
+constexpr std::array kComputeModes = {ComputeMode::COMPUTE, ComputeMode::START, ComputeMode::FENCED,
+                                      ComputeMode::BURST, ComputeMode::REUSABLE};
+
+struct Outputs {
+    int code = ANEURALNETWORKS_NO_ERROR;
+    std::vector<float> first = std::vector<float>(kElements);
+    std::vector<float> second = std::vector<float>(kElements);
+};
+
+int computeIn(ComputeMode mode, const Compilation& compilation, const Execution& execution) {
+    ANeuralNetworksEvent* event = nullptr;
+    int code = ANEURALNETWORKS_NO_ERROR;
+    switch (mode) {
+        case ComputeMode::COMPUTE:
+            return ANeuralNetworksExecution_compute(execution.get());
+        case ComputeMode::START:
+            code = ANeuralNetworksExecution_startCompute(execution.get(), &event);
+            break;
+        case ComputeMode::FENCED:
+            code = ANeuralNetworksExecution_startComputeWithDependencies(execution.get(), nullptr,
+                                                                         0, 0, &event);
+            break;
+        case ComputeMode::BURST: {
+            ANeuralNetworksBurst* made = nullptr;
+            code = ANeuralNetworksBurst_create(compilation.get(), &made);
+            const Burst burst(made);
+            return code != ANEURALNETWORKS_NO_ERROR
+                           ? code
+                           : ANeuralNetworksExecution_burstCompute(execution.get(), burst.get());
+        }
+        case ComputeMode::REUSABLE:
+            HALYARD_EXPECT_NO_ERROR(ANeuralNetworksExecution_setReusable(execution.get(), true));
+            code = ANeuralNetworksExecution_compute(execution.get());
+            return code != ANEURALNETWORKS_NO_ERROR
+                           ? code
+                           : ANeuralNetworksExecution_compute(execution.get());
+    }
+    const Event owned(event);
+    return code != ANEURALNETWORKS_NO_ERROR ? code : ANeuralNetworksEvent_wait(event);
+}
+
+Outputs computed(const Compilation& compilation, ComputeMode mode) {
+    std::vector<float> a(kElements);
+    std::vector<float> b(kElements);
+    for (size_t i = 0; i < kElements; ++i) {
+        a[i] = static_cast<float>(i) * 0.25F - 1;
+        b[i] = 1.5F - static_cast<float>(i) * 0.125F;
+    }
+    Outputs outputs;
+    ANeuralNetworksExecution* made = nullptr;
+    HALYARD_EXPECT_NO_ERROR(ANeuralNetworksExecution_create(compilation.get(), &made));
+    const Execution execution(made);
+    HALYARD_EXPECT_NO_ERROR(setInput(execution, 0, a));
+    HALYARD_EXPECT_NO_ERROR(setInput(execution, 1, b));
+    HALYARD_EXPECT_NO_ERROR(setOutput(execution, 0, outputs.first));
+    HALYARD_EXPECT_NO_ERROR(setOutput(execution, 1, outputs.second));
+    outputs.code = computeIn(mode, compilation, execution);
+    return outputs;
+}
+
+class NnapiPartitioning : public testing::Test {
+  protected:
+    NnapiPartitioning() : mRandom(kSeed) { RecordProperty("seed", std::to_string(kSeed)); }
+
+    // On a device with these faults and, unless it is explicit, on the reference.
+    Compilation newCompilation(const Model& model, bool isExplicit) {
+        mDevice = runtimeDevice("failing", RuntimeDevice::Place::IN_PROCESS,
+                                makeFailingDevice(mBackend, mFaults));
+        std::vector<const RuntimeDevice*> devices = {mDevice.get()};
+        if (!isExplicit) {
+            devices.push_back(mReference.get());
+        }
+        return Compilation(new ANeuralNetworksCompilation(model->finished(),
+                                                          nnapi::Runtime::instance().prefixes(),
+                                                          std::move(devices), isExplicit));
+    }
+    Outputs expected(const Model& model) const {
+        const Compilation compilation(new ANeuralNetworksCompilation(
+                model->finished(), nnapi::Runtime::instance().prefixes(), {mReference.get()},
+                false));
+        HALYARD_EXPECT_NO_ERROR(ANeuralNetworksCompilation_finish(compilation.get()));
+        return computed(compilation, ComputeMode::COMPUTE);
+    }
+
+    static constexpr uint32_t kSeed = 45;
+    std::mt19937 mRandom;
+    const std::shared_ptr<Faults> mFaults = std::make_shared<Faults>();
+    const std::shared_ptr<driver::IDevice> mBackend = localDevice("CpuAcc");
+    const std::unique_ptr<ANeuralNetworksDevice> mReference = runtimeDevice(
+            "nnapi-reference", RuntimeDevice::Place::REFERENCE, localDevice("CpuRef"));
+    std::unique_ptr<ANeuralNetworksDevice> mDevice;
+};
+
+TEST_F(NnapiPartitioning, GivesTheReferencesResultsWhereverAModelIsCut) {
+    size_t cut = 0;
+    for (int round = 0; round < 60; ++round) {
+        const RandomModel random = randomModel(mRandom);
+        std::vector<bool> taken(random.operations);
+        std::generate(taken.begin(), taken.end(), [&] { return mRandom() % 2 == 0; });
+        mFaults->takes = [taken](size_t operation) { return taken[operation]; };
+        const Outputs wanted = expected(random.model);
+        const Compilation compilation = newCompilation(random.model, false);
+        ASSERT_EQ(ANeuralNetworksCompilation_finish(compilation.get()), ANEURALNETWORKS_NO_ERROR);
+        cut += compilation->compiled()->plan.steps.size() > 1 ? 1 : 0;
+        for (const ComputeMode mode : kComputeModes) {
+            const Outputs outputs = computed(compilation, mode);
+            ASSERT_EQ(outputs.code, ANEURALNETWORKS_NO_ERROR) << "round " << round;
+            ASSERT_EQ(outputs.first, wanted.first) << "round " << round;
+            ASSERT_EQ(outputs.second, wanted.second) << "round " << round;
+        }
+    }
+    EXPECT_GT(cut, 40U);
+}
+
+TEST_F(NnapiPartitioning, FallsBackAtWhicheverCallADeviceFails) {
+    const std::array failures = {Status(StatusCode::INTERNAL, "broken"),
+                                 Status(StatusCode::UNAVAILABLE, "gone"),
+                                 Status(StatusCode::RESOURCE_EXHAUSTED, "full"),
+                                 Status(StatusCode::INVALID_ARGUMENT, "not understood")};
+    size_t reached = 0;
+    for (const ComputeMode mode : kComputeModes) {
+        for (size_t failing = 0; failing < 12; ++failing) {
+            const RandomModel random = randomModel(mRandom);
+            const Outputs wanted = expected(random.model);
+            const Status failure = failures[failing % failures.size()];
+            // From then on all of them, or just the one.
+            const bool isForGood = mRandom() % 2 == 0;
+            std::atomic<size_t> failed = 0;
+            mFaults->calls = 0;
+            mFaults->fault = [&](size_t call) {
+                const bool fails = isForGood ? call >= failing : call == failing;
+                failed += fails ? 1 : 0;
+                return fails ? failure : Status();
+            };
+            for (const bool isExplicit : {false, true}) {
+                mFaults->calls = 0;
+                failed = 0;
+                const Compilation compilation = newCompilation(random.model, isExplicit);
+                int code = ANeuralNetworksCompilation_finish(compilation.get());
+                Outputs outputs;
+                if (code == ANEURALNETWORKS_NO_ERROR) {
+                    outputs = computed(compilation, mode);
+                    code = outputs.code;
+                }
+                SCOPED_TRACE("mode " + std::to_string(static_cast<int>(mode)) + ", call " +
+                             std::to_string(failing) + ", explicit " + std::to_string(isExplicit));
+                reached += failed > 0 ? 1 : 0;
+                if (!isExplicit || failed == 0) {
+                    ASSERT_EQ(code, ANEURALNETWORKS_NO_ERROR);
+                    ASSERT_EQ(outputs.first, wanted.first);
+                    ASSERT_EQ(outputs.second, wanted.second);
+                } else if (code == ANEURALNETWORKS_NO_ERROR) {
+                    // What it failed at was not needed.
+                    ASSERT_EQ(outputs.first, wanted.first);
+                } else {
+                    ASSERT_TRUE(code == ANEURALNETWORKS_OP_FAILED ||
+                                code == ANEURALNETWORKS_BAD_DATA ||
+                                code == ANEURALNETWORKS_DEAD_OBJECT ||
+                                code == ANEURALNETWORKS_UNAVAILABLE_DEVICE ||
+                                code == ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT ||
+                                code == ANEURALNETWORKS_RESOURCE_EXHAUSTED_PERSISTENT)
+                            << code;
+                }
+            }
+        }
+    }
+    EXPECT_GT(reached, 20U);
+}
+
+// A model's parts each have files of their own, and come back from them.
+TEST_F(NnapiPartitioning, FindsThePartsOfACutModelInItsCache) {
+    const std::string folder = testing::TempDir() + "halyard-parts";
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    const RandomModel random = randomModel(mRandom);
+    mFaults->takes = [](size_t operation) { return operation % 2 == 0; };
+    const Outputs wanted = expected(random.model);
+    const std::array<uint8_t, 32> token = {1, 2, 3};
+    for (const bool isKept : {false, true}) {
+        mFaults->prepared = 0;
+        const Compilation compilation = newCompilation(random.model, false);
+        HALYARD_EXPECT_NO_ERROR(ANeuralNetworksCompilation_setCaching(
+                compilation.get(), folder.c_str(), token.data()));
+        HALYARD_EXPECT_NO_ERROR(ANeuralNetworksCompilation_finish(compilation.get()));
+        EXPECT_EQ(mFaults->prepared > 0, !isKept);
+        const Outputs outputs = computed(compilation, ComputeMode::COMPUTE);
+        EXPECT_EQ(outputs.first, wanted.first);
+        EXPECT_EQ(outputs.second, wanted.second);
+    }
+    std::filesystem::remove_all(folder);
+}
+
+// By descriptors, for the one device that is chosen: as a support library is told.
+TEST_F(NnapiPartitioning, FindsAModelInTheDescriptorsOfItsCache) {
+    const driver::NumberOfCacheFiles count = mBackend->numberOfCacheFiles().value();
+    const auto opened = [](uint32_t files) {
+        std::vector<int> descriptors;
+        for (uint32_t i = 0; i < files; ++i) {
+            descriptors.push_back(memfd_create("cache", MFD_CLOEXEC));
+        }
+        return descriptors;
+    };
+    const std::vector<int> models = opened(count.model);
+    const std::vector<int> data = opened(count.data);
+    const RandomModel random = randomModel(mRandom);
+    const Outputs wanted = expected(random.model);
+    const auto compileWith = [&](const std::array<uint8_t, 32>& token) {
+        mFaults->prepared = 0;
+        Compilation compilation = newCompilation(random.model, true);
+        EXPECT_TRUE(compilation->setCachingFromDescriptors(models, data, token).ok());
+        HALYARD_EXPECT_NO_ERROR(ANeuralNetworksCompilation_finish(compilation.get()));
+        EXPECT_EQ(computed(compilation, ComputeMode::COMPUTE).first, wanted.first);
+        return mFaults->prepared.load();
+    };
+    EXPECT_EQ(compileWith({1}), 1U);
+    EXPECT_EQ(compileWith({1}), 0U);
+    EXPECT_EQ(compileWith({2}), 1U) << "another token is another model";
+    for (const std::vector<int>& descriptors : {models, data}) {
+        for (const int each : descriptors) {
+            close(each);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace halyard::nnapi_test
