@@ -15,6 +15,19 @@
 namespace halyard::ndk {
 namespace {
 
+// One that there is not is the library's to refuse.
+int codeOf(driver::Priority priority) {
+    switch (priority) {
+        case driver::Priority::LOW:
+            return ANEURALNETWORKS_PRIORITY_LOW;
+        case driver::Priority::MEDIUM:
+            return ANEURALNETWORKS_PRIORITY_MEDIUM;
+        case driver::Priority::HIGH:
+            return ANEURALNETWORKS_PRIORITY_HIGH;
+    }
+    return static_cast<int>(priority);
+}
+
 using driver::HalVersion;
 
 class NdkDevice final : public driver::IDevice {
@@ -90,13 +103,9 @@ class NdkDevice final : public driver::IDevice {
                                                  *out, static_cast<int32_t>(options.preference)),
                                          "setPreference"));
         if (mLibrary->ANeuralNetworksCompilation_setPriority != nullptr) {
-            const int priority =
-                    options.priority == driver::Priority::LOW    ? ANEURALNETWORKS_PRIORITY_LOW
-                    : options.priority == driver::Priority::HIGH ? ANEURALNETWORKS_PRIORITY_HIGH
-                                                                 : ANEURALNETWORKS_PRIORITY_MEDIUM;
-            HALYARD_RETURN_IF_ERROR(
-                    statusOf(mLibrary->ANeuralNetworksCompilation_setPriority(*out, priority),
-                             "setPriority"));
+            HALYARD_RETURN_IF_ERROR(statusOf(mLibrary->ANeuralNetworksCompilation_setPriority(
+                                                     *out, codeOf(options.priority)),
+                                             "setPriority"));
         }
         if (options.deadline.has_value() && mIsChosen) {
             HALYARD_RETURN_IF_ERROR(statusOf(mLibrary->ANeuralNetworksCompilation_setTimeout(

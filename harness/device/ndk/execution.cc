@@ -101,6 +101,15 @@ driver::Duration Execution::duration(int32_t code) const {
                                      : driver::Duration(std::chrono::nanoseconds(nanoseconds));
 }
 
+bool Execution::hasKnownSize(size_t output, const driver::RequestArgument& argument) const {
+    const driver::Subgraph& main = mCompiled->model->source.main;
+    const std::vector<uint32_t>& dimensions =
+            !argument.dimensions.empty() || output >= main.outputIndexes.size()
+                    ? argument.dimensions
+                    : main.operands[main.outputIndexes[output]].dimensions;
+    return !dimensions.empty() && std::ranges::find(dimensions, 0U) == dimensions.end();
+}
+
 Status Execution::bind(const driver::Request& request, bool isInput, size_t index) {
     const Library& library = mCompiled->library();
     const driver::RequestArgument& argument =
@@ -120,7 +129,10 @@ Status Execution::bind(const driver::Request& request, bool isInput, size_t inde
     }
     const ANeuralNetworksOperandType* const said = hasType ? &type : nullptr;
     const driver::DataLocation& location = argument.location;
-    const size_t length = location.length + location.padding;
+    // In C padding is a part of the length: of an output whose size the run tells, that would be
+    // more room than the request has for it.
+    const size_t length =
+            location.length + (isInput || hasKnownSize(index, argument) ? location.padding : 0);
     const auto bindPointer = [&](uint8_t* bytes, size_t size) {
         return isInput ? statusOf(library.ANeuralNetworksExecution_setInput(get(), number, said,
                                                                             bytes, size),

@@ -26,6 +26,8 @@ class Execution {
 
   private:
     driver::Duration duration(int32_t code) const;
+    // Whether the model or the request says how much it takes.
+    bool hasKnownSize(size_t output, const driver::RequestArgument& argument) const;
     Status bind(const driver::Request& request, bool isInput, size_t index);
 
     const CompiledModel mCompiled;

@@ -2,10 +2,12 @@
 
 #include "harness/device/ndk/prepared_model.h"
 
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "engine/base/checkpoint.h"
 #include "harness/device/ndk/execution.h"
 
 namespace halyard::ndk {
@@ -18,6 +20,39 @@ ExecutionResult failed(Status status) {
     ExecutionResult result;
     result.status = std::move(status);
     return result;
+}
+
+// Returns once the execution is over, as the library may use what the caller lends.
+Result<driver::FencedExecution> computeBehind(const CompiledModel& compiled,
+                                              const Execution& execution,
+                                              const driver::Fences& waitFor,
+                                              const driver::Duration& after) {
+    const Library& library = compiled->library();
+    std::vector<std::unique_ptr<Owned<ANeuralNetworksEvent>>> owned;
+    std::vector<const ANeuralNetworksEvent*> dependencies;
+    for (const auto& fence : waitFor) {
+        auto& event = owned.emplace_back(std::make_unique<Owned<ANeuralNetworksEvent>>(
+                compiled->model->library, library.ANeuralNetworksEvent_free));
+        HALYARD_RETURN_IF_ERROR(statusOf(
+                library.ANeuralNetworksEvent_createFromSyncFenceFd(fence->get(), event->out()),
+                "createFromSyncFenceFd"));
+        dependencies.push_back(event->get());
+    }
+    Owned<ANeuralNetworksEvent> event(compiled->model->library, library.ANeuralNetworksEvent_free);
+    HALYARD_RETURN_IF_ERROR(statusOf(
+            library.ANeuralNetworksExecution_startComputeWithDependencies(
+                    execution.get(), dependencies.data(),
+                    static_cast<uint32_t>(dependencies.size()),
+                    after.has_value() ? static_cast<uint64_t>(after->count()) : 0, event.out()),
+            "startComputeWithDependencies"));
+    const Status status = statusOf(library.ANeuralNetworksEvent_wait(event.get()), "wait");
+    HALYARD_RETURN_IF_ERROR(status);
+    return driver::FencedExecution{.done = nullptr, .info = [result = execution.result(status)] {
+                                       return driver::FencedExecution::Info{
+                                               .status = result.status,
+                                               .launched = result.timing,
+                                               .fenced = result.timing};
+                                   }};
 }
 
 class NdkBurst final : public driver::IBurst {
@@ -57,18 +92,28 @@ class NdkExecution final : public driver::IExecution {
     Status open(const driver::Request& request, const ExecuteOptions& options) {
         return mExecution.prepare(request, options, true);
     }
-    ExecutionResult execute(const Deadline& /*deadline*/) override {
+    ExecutionResult execute(const Deadline& deadline) override {
+        if (Status status = checkInTime(deadline); !status.ok()) {
+            return failed(std::move(status));
+        }
         return mExecution.result(
                 statusOf(mCompiled->library().ANeuralNetworksExecution_compute(mExecution.get()),
                          "compute"));
     }
-    Result<driver::FencedExecution> executeFenced(const driver::Fences& /*waitFor*/,
-                                                  const Deadline& /*deadline*/,
-                                                  const driver::Duration& /*after*/) override {
-        return unsupported("a reusable execution behind fences is not told through C");
+    Result<driver::FencedExecution> executeFenced(const driver::Fences& waitFor,
+                                                  const Deadline& deadline,
+                                                  const driver::Duration& after) override {
+        HALYARD_RETURN_IF_ERROR(checkInTime(deadline));
+        return computeBehind(mCompiled, mExecution, waitFor, after);
     }
 
   private:
+    // A timeout is set before the first computation, and for all of them: one that ends sooner is
+    // met only where it is over already.
+    static Status checkInTime(const Deadline& deadline) {
+        return Checkpoint(deadline, nullptr).check("before the computation");
+    }
+
     const CompiledModel mCompiled;
     Execution mExecution;
 };
@@ -112,37 +157,9 @@ class NdkPreparedModel final : public driver::IPreparedModel {
 
     Result<driver::FencedExecution> executeFenced(const driver::Request& request,
                                                   const ExecuteOptions& options) override {
-        const Library& library = mCompiled->library();
-        auto execution = std::make_shared<Execution>(mCompiled);
-        HALYARD_RETURN_IF_ERROR(execution->prepare(request, options, false));
-        std::vector<std::unique_ptr<Owned<ANeuralNetworksEvent>>> owned;
-        std::vector<const ANeuralNetworksEvent*> dependencies;
-        for (const auto& fence : options.waitFor) {
-            auto& event = owned.emplace_back(std::make_unique<Owned<ANeuralNetworksEvent>>(
-                    mCompiled->model->library, library.ANeuralNetworksEvent_free));
-            HALYARD_RETURN_IF_ERROR(statusOf(
-                    library.ANeuralNetworksEvent_createFromSyncFenceFd(fence->get(), event->out()),
-                    "createFromSyncFenceFd"));
-            dependencies.push_back(event->get());
-        }
-        const uint64_t after = options.durationAfterFences.has_value()
-                                       ? static_cast<uint64_t>(options.durationAfterFences->count())
-                                       : 0;
-        Owned<ANeuralNetworksEvent> event(mCompiled->model->library,
-                                          library.ANeuralNetworksEvent_free);
-        HALYARD_RETURN_IF_ERROR(
-                statusOf(library.ANeuralNetworksExecution_startComputeWithDependencies(
-                                 execution->get(), dependencies.data(),
-                                 static_cast<uint32_t>(dependencies.size()), after, event.out()),
-                         "startComputeWithDependencies"));
-        const Status status = statusOf(library.ANeuralNetworksEvent_wait(event.get()), "wait");
-        HALYARD_RETURN_IF_ERROR(status);
-        return driver::FencedExecution{
-                .done = nullptr, .info = [result = execution->result(status)] {
-                    return driver::FencedExecution::Info{.status = result.status,
-                                                         .launched = result.timing,
-                                                         .fenced = result.timing};
-                }};
+        Execution execution(mCompiled);
+        HALYARD_RETURN_IF_ERROR(execution.prepare(request, options, false));
+        return computeBehind(mCompiled, execution, options.waitFor, options.durationAfterFences);
     }
 
     Result<std::shared_ptr<driver::IBurst>> makeBurst() override {
