@@ -40,7 +40,7 @@ class Site:
     @property
     def target(self) -> Target:
         if not self.device.has_binder:
-            return Target.in_process()
+            return Target.within(self.device)
         return Target.service(self.instance or self.service.instance, self.wire)
 
     @property
@@ -98,7 +98,11 @@ class SiteEngine(Engine):
         if not device.has_binder:
             program = Path(device.put_program(native.RUNNER))
             return HalyardProcess(
-                self.driver, mode=site.mode, program=program, hal=site.version
+                self.driver,
+                mode=site.mode,
+                program=program,
+                hal=site.version,
+                target=site.target,
             ).prepare(work)
         return DeviceProcess(
             TITLE, device, work, site.run_options, site.target, DEFAULT, until=until

@@ -25,6 +25,8 @@ def devices(*, json_path: Path | None) -> None:
         what = "this machine" if machine.is_here() else f"QEMU's {machine.name} programs"
         state = native.lacking(machine.uname) or "the driver runs in the runner's process"
         rows.append([f"host{machine.suffix}", what, state])
+    for interface, what in (("ndk", "NNAPI's C functions"), ("ndk-sl", "a support library")):
+        rows.append([interface, what, "the runner loads Halyard's; NAME:FILE another one"])
     for machine in MACHINES.values():
         running = Resident(machine=machine).running()
         state = f"runs on port {running.port}" if running else "is booted when it is needed"

@@ -186,7 +186,7 @@ class RunExtras:
                 "--sustained": int(timing.sustained_s) or None,
             }
             _refuse(alone, "is for one shape, not with --dynamic")
-        if self.profile and config.kind != "host":
+        if self.profile and not config.is_in_runner:
             raise ConfigError(
                 "--profile needs the driver in the runner's process: --device host; halyard "
                 "profile times nodes on any device"
@@ -329,7 +329,7 @@ class Request:
         if instance is not None:
             series.run(versions.targets(instance), carrying)
         elif not device.has_binder:
-            series.run(lambda _: Target.in_process(), carrying)
+            series.run(lambda _: Target.within(device), carrying)
         else:
             with device.start_service(self._service_options(device, chosen)) as service:
                 series.run_with(service, versions.targets(service.instance), carrying)

@@ -91,7 +91,7 @@ class Sides:
         if choice.instance:
             return Target.service(choice.instance, wire)
         if not device.has_binder:
-            return Target.in_process()
+            return Target.within(device)
         key = (choice.device, wire, choice.backends)
         if key not in self._services:
             options = self._service_options(choice, wire)

@@ -66,7 +66,7 @@ class Driver:
     def target(self, version: pb.HalVersion) -> Target:
         """The target that the runner is to drive for that version."""
         if not self.device.has_binder:
-            return Target.in_process()
+            return Target.within(self.device)
         unspecified = version == pb.HAL_VERSION_UNSPECIFIED
         wire = self._wires[0] if unspecified else hal_version.wire_of(version)
         return Target.service(self._options.instance, wire)
@@ -75,7 +75,7 @@ class Driver:
     def targets(self) -> str:
         """All of them, for people."""
         if not self.device.has_binder:
-            return Target.in_process().name
+            return Target.within(self.device).name
         return ", ".join(Target.service(self._options.instance, wire).name for wire in self._wires)
 
     @property

@@ -2,6 +2,7 @@
 """Devices: the protocol, the kinds of them, and `open_device`, which gives one by its name."""
 
 from pathlib import Path
+from typing import get_args
 
 from halyard.devices.adb import AdbDevice
 from halyard.devices.adb_link import usb_serials
@@ -16,6 +17,7 @@ from halyard.devices.device import (
     Wire,
 )
 from halyard.devices.host import HostDevice
+from halyard.devices.library import Interface, LibraryDevice
 from halyard.devices.link_errors import LinkBroken
 from halyard.devices.virtual import VirtualDevice
 from halyard.errors import ConfigError
@@ -28,6 +30,7 @@ __all__ = [
     "CommandResult",
     "Device",
     "HostDevice",
+    "LibraryDevice",
     "Progress",
     "Service",
     "ServiceOptions",
@@ -43,14 +46,16 @@ __all__ = [
 
 # Without those that are named by what they are on.
 _NAMES = [f"{kind}{machine.suffix}" for machine in MACHINES.values() for kind in ("host", "vm")]
+_NAMES += get_args(Interface)
 
 
 def config_of(name: str) -> DeviceConfig:
     """The device that a name on the command line means.
 
     `host`; `vm`; the same emulated for another architecture, `host-arm64` and `vm-arm64`; one of
-    several virtual devices, `vm:NAME`; a YAML file; HOST:PORT for a phone on TCP; anything else is
-    a USB serial.
+    several virtual devices, `vm:NAME`; NNAPI's C functions on this machine, `ndk` and `ndk-sl`, or
+    those of another library, `ndk:FILE`; a YAML file; HOST:PORT for a phone on TCP; anything else
+    is a USB serial.
     """
     for machine in MACHINES.values():
         if name == f"host{machine.suffix}":
@@ -60,6 +65,14 @@ def config_of(name: str) -> DeviceConfig:
             if colon:
                 check_vm_name(own)
             return DeviceConfig(kind="virtual", machine=machine.name, name=own or None)
+    for interface in get_args(Interface):
+        word, colon, library = name.partition(":")
+        if word == interface:
+            if colon and not library:
+                raise ConfigError(f"{name!r}: the library has no name: {interface}:FILE")
+            return DeviceConfig(
+                kind="host", interface=interface, library=Path(library) if library else None
+            )
     if name.endswith((".yaml", ".yml")):
         return load(Path(name))
     host, colon, port = name.rpartition(":")
@@ -86,6 +99,8 @@ def vm_options(config: DeviceConfig) -> VmOptions:
 
 def open_config(config: DeviceConfig, on_stage: StageListener | None = None) -> Device:
     """A device that is there and answers. A virtual one is booted if none runs."""
+    if config.interface is not None:
+        return LibraryDevice(config.interface, config.library)
     if config.kind == "host":
         return HostDevice(config.emulated() if config.machine else None, config.cpu)
     if config.kind == "virtual":

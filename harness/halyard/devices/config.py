@@ -4,6 +4,8 @@
 kind: adb                  # host, virtual or adb
 machine: arm64             # host, virtual: x86_64 or arm64, emulated; left out: host: this machine
 cpu: cortex-a53            # host with another machine: the processor that QEMU emulates
+interface: ndk             # host: ndk or ndk-sl: models go through NNAPI's C functions
+library: lib/lib.so        # host: whose functions; left out: Halyard's own
 accel: auto                # virtual: kvm, tcg (emulated), or auto: KVM where a guest boots with it
 name: left                 # virtual: which of several, as in vm:left
 transport: usb             # adb: usb or tcp
@@ -33,6 +35,7 @@ import yaml
 from msgspec import inspect
 
 from halyard.devices.device import ServiceOptions
+from halyard.devices.library import Interface
 from halyard.errors import ConfigError
 from halyard.vm.accelerator import Accel
 from halyard.vm.machine_type import MACHINES, X86_64, Machine, MachineName
@@ -40,11 +43,16 @@ from halyard.vm.machine_type import MACHINES, X86_64, Machine, MachineName
 Kind = Literal["host", "virtual", "adb"]
 Transport = Literal["usb", "tcp"]
 # In the order in which a person reads them.
-_CHOICES = {"kind": get_args(Kind), "transport": get_args(Transport), "machine": tuple(MACHINES)}
+_CHOICES = {
+    "kind": get_args(Kind),
+    "transport": get_args(Transport),
+    "machine": tuple(MACHINES),
+    "interface": get_args(Interface),
+}
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 _ALLOWED: Mapping[str, frozenset[str]] = {
-    "host": frozenset({"machine", "cpu"}),
+    "host": frozenset({"machine", "cpu", "interface", "library"}),
     "virtual": frozenset(
         {"machine", "accel", "memory", "name", "processors", "properties", "service"}
     ),
@@ -69,6 +77,8 @@ class DeviceConfig:
     kind: Kind
     machine: MachineName | None = None
     cpu: Text | None = None
+    interface: Interface | None = None
+    library: Path | None = None
     accel: Accel = Accel.AUTO
     name: Text | None = None
     transport: Transport = "usb"
@@ -83,6 +93,11 @@ class DeviceConfig:
     expected_failures: Mapping[str, str] = field(default_factory=dict)
     # The fields that a file sets: a virtual device that runs has to be as these say.
     asked: frozenset[str] = frozenset()
+
+    @property
+    def is_in_runner(self) -> bool:
+        """Whether the driver is the runner's own: it can be asked what no interface tells."""
+        return self.kind == "host" and self.interface is None
 
     def emulated(self) -> Machine:
         """The machine that a virtual device is, or a host stands for."""
@@ -149,6 +164,10 @@ def parse(content: object) -> DeviceConfig:
         raise FieldError(
             "cpu is for a machine that is emulated: name another one by machine", "cpu"
         )
+    if config.library is not None and config.interface is None:
+        raise FieldError("library needs an interface: ndk or ndk-sl", "library")
+    if config.interface is not None and not config.emulated().is_here():
+        raise FieldError("interface is for this machine's own programs", "interface")
     other = _OF_TRANSPORT["usb" if config.transport == "tcp" else "tcp"]
     for name in sorted(other & set(top)):
         raise FieldError(f"{name} is not for a device on {config.transport}", name)

@@ -43,7 +43,7 @@ class DeviceProcess(ServedByLines):
             if until is not None:
                 stack.push(until)
             run = stack.enter_context(pushed(device, [work.case], options))
-            command = run.command(target, [*driver.words(), "--serve"])
+            command = run.command(target, driver, ["--serve"])
             self._runner = stack.enter_context(Background(device, run.path, command, commands=True))
             self._held = stack.pop_all()
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from halyard.devices.device import Device
@@ -108,6 +108,7 @@ class HalyardProcess(Engine):
     mode: pb.ExecutionMode = pb.EXECUTION_MODE_SYNC
     program: Path | None = None  # the runner, where it is not this machine's own
     hal: pb.HalVersion = pb.HAL_VERSION_UNSPECIFIED
+    target: Target = field(default_factory=Target.in_process)  # or a library
 
     @property
     def title(self) -> str:
@@ -125,7 +126,7 @@ class HalyardProcess(Engine):
         kind = "process" if self.share_process else "processes"
         name = "-".join(["options", kind, *map(str, self.priorities)])
         file = work.file(f"{name}-{self.mode}-{self.hal}", options.SerializeToString)
-        return serving(work.bundle(), file, Target.in_process(), self.driver, self.program)
+        return serving(work.bundle(), file, self.target, self.driver, self.program, self.hal)
 
     def prepare(self, work: Workload) -> EngineProcess:
         return EngineProcess(self.title, self.command(work), work.tensors)

@@ -92,7 +92,7 @@ def _medians(
 ) -> dict[str, float]:
     """Nanoseconds of each case's executions."""
     options = pb.RunOptions(mode=pb.EXECUTION_MODE_SYNC, warmup=1, repeat=runs)
-    results = run_cases(device, cases, options, Target.in_process(), driver=driver)
+    results = run_cases(device, cases, options, Target.within(device), driver=driver)
     medians = {}
     for case, result in zip(cases, results, strict=True):
         if problems := failures(result):

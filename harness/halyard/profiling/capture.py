@@ -301,7 +301,7 @@ def _target(device: Device, how: Profiled, path: str) -> Iterator[tuple[Target, 
     if how.instance:
         yield Target.service(how.instance, _wire(how.hal)), how.driver
     elif not device.has_binder:
-        yield Target.in_process(), replace(how.driver, more=[*how.driver.more, *trace])
+        yield Target.within(device), replace(how.driver, more=[*how.driver.more, *trace])
     else:
         wire = _wire(how.hal)
         options = replace(how.service, wires=[wire], arguments=[*how.service.arguments, *trace])

@@ -17,6 +17,9 @@ ADBD = "adbd"
 HWSERVICEMANAGER = "hwservicemanager"
 SERVICEMANAGER = "servicemanager"
 PROGRAMS = (SERVICE, RUNNER, ADBD, HWSERVICEMANAGER, SERVICEMANAGER)
+# No programs, but NNAPI's C functions over the driver, for programs to link or to load.
+LIBRARY = "libneuralnetworks.so"
+SUPPORT_LIBRARY = "libhalyard_nnapi_sl.so"
 # No program, but what QEMU loads on this machine to count those of another one's instructions.
 INSTRUCTION_COUNTER = "instruction-counter.so"
 
@@ -43,6 +46,15 @@ def program(name: str, machine: str | None = None) -> Path:
         raise ProgramMissing(
             f"there is no program {name}; there are service, {', '.join(PROGRAMS)}"
         )
+    return _file(file_name, machine)
+
+
+def library(name: str) -> Path:
+    """LIBRARY or SUPPORT_LIBRARY, of this machine's build."""
+    return _file(name, None)
+
+
+def _file(file_name: str, machine: str | None) -> Path:
     path = folder(machine) / file_name
     if not path.is_file():
         if path.parent == _INSTALLED:

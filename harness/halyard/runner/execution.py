@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Self
 
 from halyard import paths
-from halyard.devices import run_files
+from halyard.devices import LibraryDevice, run_files
 from halyard.devices.device import CommandResult, Device, Progress, Wire
-from halyard.errors import DeviceError, HalyardError, RunnerDied, TargetUnreachable
+from halyard.errors import ConfigError, DeviceError, HalyardError, RunnerDied, TargetUnreachable
 from halyard.programs import native, protobuf_stream
 from halyard.programs.driver_options import DEFAULT, DriverOptions
 from halyard.proto import halyard_pb2 as pb
@@ -45,12 +45,51 @@ EXECUTION_MODES = {
 }
 
 
+# What Halyard's library reads its devices and its feature level of (docs/nnapi.md).
+_LIBRARY_DEVICES = "HALYARD_NNAPI_DEVICES"
+_LIBRARY_LEVEL = "HALYARD_NNAPI_FEATURE_LEVEL"
+
+
 @dataclass(frozen=True)
 class Target:
     """The target that the runner drives on the device: the driver in its own process, a service,
     or a library of NNAPI's C functions."""
 
     name: str
+    # Of a library: whether it is Halyard's, which can be told the driver's options and a level.
+    is_own: bool = True
+
+    @property
+    def is_library(self) -> bool:
+        return self.name.partition(":")[0] in ("ndk", "ndk-sl")
+
+    @classmethod
+    def within(cls, device: Device) -> Self:
+        """Of a device without services: the driver in the runner, or the library that it names."""
+        if isinstance(device, LibraryDevice):
+            return cls(f"{device.interface}:{device.library}", device.is_own)
+        return cls.in_process()
+
+    def words(self, driver: DriverOptions, version: pb.HalVersion) -> tuple[list[str], list[str]]:
+        """Of the runner's environment, and of its command line. ConfigError for options that a
+        library can't be told."""
+        if not self.is_library:
+            return [], driver.words()
+        options = driver.words()
+        environment = []
+        if options:
+            environment.append(f"{_LIBRARY_DEVICES}=in-process {' '.join(options)}")
+        if version != pb.HAL_VERSION_UNSPECIFIED:
+            # HIDL 1.0 is the first of eight.
+            level = sorted(pb.HalVersion.values()).index(version)
+            environment.append(f"{_LIBRARY_LEVEL}={level}")
+        if environment and not self.is_own:
+            raise ConfigError(
+                f"{self.name}: another vendor's library takes no backends, threads or versions"
+            )
+        if any(set(option) & set(" ;'\"") for option in options):
+            raise ConfigError(f"{_LIBRARY_DEVICES} has no words with spaces, quotes or semicolons")
+        return environment, []
 
     @classmethod
     def in_process(cls) -> Self:
@@ -95,7 +134,7 @@ def run_cases(
     device meanwhile but the cases, so this is the way to measure time.
     """
     with pushed(device, cases, options, on_push) as run:
-        command = run.command(target, driver.words())
+        command = run.command(target, driver)
         per_case = (options.timeout_s or _DEFAULT_TIMEOUT) + options.warmup_s + options.min_s
         ended = device.shell(command, timeout=_MARGIN + per_case * len(cases))
         _check(ended, target)
@@ -126,12 +165,12 @@ def stream_cases(
     RunnerDied if the runner is killed, stands still or writes what makes no sense: what came until
     then holds. Closing the iterator ends the runner.
     """
-    words = [*driver.words(), "--jobs", str(jobs)]
+    words = ["--jobs", str(jobs)]
     if until_crash:
         words.append("--until-crash")
     with (
         pushed(device, cases, options, on_push) as run,
-        Background(device, run.path, run.command(target, words)) as runner,
+        Background(device, run.path, run.command(target, driver, words)) as runner,
     ):
         yield from _follow(runner, cases, options)
         ended = runner.ended()
@@ -147,17 +186,20 @@ def serving(
     target: Target,
     driver: DriverOptions,
     program: str | Path | None = None,
+    version: pb.HalVersion = pb.HAL_VERSION_UNSPECIFIED,
 ) -> list[str | Path]:
     """The command of a runner on this machine that prepares the bundle's case, answers, and then
-    executes it when it is told to (engines/process.py)."""
+    executes it when it is told to (engines/process.py). `version`: the options'."""
+    environment, words = target.words(driver, version)
     return [
+        *(["env", *environment] if environment else []),
         program or native.program(native.RUNNER),
         "--serve",
         *("--target", target.name),
         *("--bundle", bundle),
         *("--options", options),
         *("--results", "/dev/stdout"),
-        *driver.words(),
+        *words,
     ]
 
 
@@ -170,16 +212,20 @@ class Run:
 
     runner: str
     path: str  # of its files, without what tells them apart
+    version: pb.HalVersion  # of its options
 
-    def command(self, target: Target, words: Sequence[str]) -> str:
+    def command(self, target: Target, driver: DriverOptions, words: Sequence[str] = ()) -> str:
+        """For a shell; `words`: more of the runner's own."""
+        environment, options = target.words(driver, self.version)
         # Pushed files lie below $ROOT, which is empty but for a device within this machine.
         files = (f'--{name} "$ROOT"{self.path}.{name}' for name in ("bundle", "options", "results"))
         return " ".join(
             [
+                *(["env", *map(shlex.quote, environment)] if environment else []),
                 shlex.quote(self.runner),
                 f"--target {shlex.quote(target.name)}",
                 *files,
-                *map(shlex.quote, words),
+                *map(shlex.quote, [*options, *words]),
             ]
         )
 
@@ -193,7 +239,7 @@ def pushed(
 ) -> Iterator[Run]:
     """Pushes the cases; takes away afterwards whatever files there are of the run. On this machine
     there are none while it lasts."""
-    run = Run(device.put_program(native.RUNNER), run_files.new_run())
+    run = Run(device.put_program(native.RUNNER), run_files.new_run(), options.hal_version)
     try:
         with paths.Temporary("run") as local:
             (local / "bundle").write_bytes(protobuf_stream.write(cases))

@@ -101,11 +101,11 @@ def test_inputs_are_files_behind_their_names_too(offered: Callable[..., list[str
 
 
 def test_devices_are_what_can_be_named(offered: Callable[..., list[str]]) -> None:
-    names = ["host", "host-arm64", "vm", "vm-arm64", "PHONE7"]
+    names = ["host", "host-arm64", "ndk", "ndk-sl", "vm", "vm-arm64", "PHONE7"]
     for command in ("run", "profile", "bench", "vts", "doctor", "calibrate", "report"):
         assert offered(command, "--device", "") == names, command
     for command in ("push", "shell", "deploy", "demo"):
-        assert offered(command, "--device", "") == names[2:], command
+        assert offered(command, "--device", "") == names[4:], command
     assert offered("conformance", "--device", "vm,ho") == ["vm,host", "vm,host-arm64"]
     assert offered("run", "--device", "my") == ["<files>"]
 

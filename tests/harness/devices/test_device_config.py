@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from halyard.devices import config_of
-from halyard.devices.config import load, parse
+from halyard.devices.config import DeviceConfig, load, parse
 from halyard.errors import ConfigError
 from halyard.programs import native
 from halyard.vm.machine_type import ARM64, MACHINES, X86_64, MachineName
@@ -56,6 +56,12 @@ def test_any_kind_of_device_may_have_expected_failures() -> None:
         ([], "the file must be a mapping"),
         ({}, "kind is None; it must be one of host, virtual, adb"),
         ({"kind": "phone"}, "kind is 'phone'"),
+        ({"kind": "host", "interface": "c"}, "interface is 'c'; it must be one of ndk, ndk-sl"),
+        ({"kind": "host", "library": "lib.so"}, "library needs an interface"),
+        (
+            {"kind": "host", "machine": "arm64", "interface": "ndk"},
+            "interface is for this machine's own programs",
+        ),
         ({"kind": "host", "port": 1}, "port is not a field of a device of kind host"),
         ({"kind": "adb", "transport": "bluetooth"}, "transport is 'bluetooth'"),
         ({"kind": "adb", "transport": "tcp"}, "host is missing"),
@@ -107,13 +113,20 @@ def test_names_mean_devices() -> None:
         other = config_of(name)
         assert (other.kind, other.emulated()) == (kind, ARM64)
         assert config_of(name.removesuffix("-arm64")).emulated() == X86_64
+    assert config_of("ndk") == DeviceConfig(kind="host", interface="ndk")
+    support = config_of("ndk-sl:/opt/lib.so")
+    assert (support.interface, support.library) == ("ndk-sl", Path("/opt/lib.so"))
+    assert config_of("host").is_in_runner
+    assert not support.is_in_runner
     phone = config_of("0A1B2C3D")
     assert (phone.kind, phone.transport, phone.serial) == ("adb", "usb", "0A1B2C3D")
     remote = config_of("192.168.0.7:5556")
     assert (remote.transport, remote.host, remote.port) == ("tcp", "192.168.0.7", 5556)
 
 
-@pytest.mark.parametrize("name", ["", "phone:", "phone:99999", ":5555", "no/such/file"])
+@pytest.mark.parametrize(
+    "name", ["", "phone:", "phone:99999", ":5555", "no/such/file", "ndk-x:file"]
+)
 def test_a_name_that_means_nothing_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="is no device"):
         config_of(name)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import get_args
 
 import click
 from click.shell_completion import CompletionItem
@@ -14,6 +15,7 @@ from halyard import zoo
 from halyard.comparison.choice import LIBRARIES
 from halyard.conversion import FORMATS
 from halyard.devices.adb_link import usb_serials
+from halyard.devices.library import Interface
 from halyard.devices.link_errors import LinkBroken
 from halyard.errors import HalyardError
 from halyard.programs import backends
@@ -68,7 +70,7 @@ def device(_context: click.Context, _parameter: click.Parameter, incomplete: str
 
 def lasting_device(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> Items:
     """Without the host, which keeps nothing."""
-    names = [each for each in _devices() if not each.startswith("host")]
+    names = [each for each in _devices() if not each.startswith(("host", "ndk"))]
     return _beginning(names, incomplete) or [_FILE]
 
 
@@ -78,6 +80,7 @@ def devices(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 def _devices() -> list[str]:
     names = [f"host{machine.suffix}" for machine in MACHINES.values()]
+    names += get_args(Interface)
     for machine in MACHINES.values():
         kind = f"vm{machine.suffix}"
         names += [kind, *(f"{kind}:{name}" for name in Resident.names(machine))]

@@ -13,7 +13,7 @@ from halyard.errors import ConfigError
 from halyard.terminal.console import Terminal
 from halyard.vm.virtual_machine import Resident
 
-METAVAR = "host|vm|vm:NAME|host-arm64|vm-arm64|SERIAL|HOST:PORT|YAML"
+METAVAR = "host|ndk|ndk-sl|vm|vm:NAME|host-arm64|vm-arm64|SERIAL|HOST:PORT|YAML"
 
 device_option = click.option(
     "--device",
@@ -22,7 +22,8 @@ device_option = click.option(
     show_default=True,
     metavar=METAVAR,
     shell_complete=completions.device,
-    help="Where: this machine, the virtual device (QEMU, booted for the command unless halyard vm "
+    help="Where: this machine, NNAPI's C functions on it (ndk:FILE: those of another library), the "
+    "virtual device (QEMU, booted for the command unless halyard vm "
     "start left one), both of them as arm64, a phone, or a device configuration.",
 )
 
