@@ -61,6 +61,12 @@ class Objects {
     }
     // The newest, more often than not.
     T* likely() { return !mObjects.empty() && !mChoices.oneIn(4) ? mObjects.back() : any(); }
+    template <typename Visit>
+    void forEach(const Visit& visit) const {
+        for (T* object : mObjects) {
+            visit(object);
+        }
+    }
     void freeOne() {
         if (mObjects.empty()) {
             Free(nullptr);
@@ -319,8 +325,11 @@ class Calls {
                 return expectOfArguments("setPreference", ANeuralNetworksCompilation_setPreference(
                                                                   compilation, index()));
             case 3:
-                return expectOfArguments("setPriority", ANeuralNetworksCompilation_setPriority(
-                                                                compilation, 90 + 10 * index()));
+                return expectOfArguments(
+                        "setPriority",
+                        ANeuralNetworksCompilation_setPriority(
+                                compilation,
+                                mChoices.oneIn(4) ? index() : ANEURALNETWORKS_PRIORITY_HIGH));
             case 4:
                 return expectOfArguments("Compilation_setTimeout",
                                          ANeuralNetworksCompilation_setTimeout(
@@ -419,6 +428,10 @@ class Calls {
                                                               execution, index(), &duration));
             }
             case 8:
+                // One that runs would not be freed.
+                mEvents.forEach([](ANeuralNetworksEvent* event) {
+                    expectOfDevices("Event_wait", ANeuralNetworksEvent_wait(event));
+                });
                 return mExecutions.freeOne();
             default:
                 return compute(execution);
