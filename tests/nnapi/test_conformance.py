@@ -2,6 +2,7 @@
 """The golden cases through NNAPI's C functions: the runner loads the library as any program does,
 and tells it each model call by call."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,4 +35,16 @@ def test_of_libneuralnetworks(golden_case: str, bundle: Bundle, host: HostDevice
 
 def test_of_a_support_library(golden_case: str, bundle: Bundle, host: HostDevice) -> None:
     target = Target.ndk_support_library(built("libhalyard_nnapi_sl.so"))
+    bundle.check(golden_case, lambda cases: judge(host, target, cases, Way()))
+
+
+def test_cut_between_devices(
+    golden_case: str, bundle: Bundle, host: HostDevice, seed: int, listed_operations: set[str]
+) -> None:
+    """Of two devices the first refuses half of all operations, others each time; the second one has
+    these."""
+    names = sorted(listed_operations)
+    refused = ",".join(random.Random(seed).sample(names, len(names) // 2))
+    devices = f"in-process --name first -u {refused}; in-process --name second -c CpuRef"
+    target = Target.ndk(built("libneuralnetworks.so"), devices)
     bundle.check(golden_case, lambda cases: judge(host, target, cases, Way()))

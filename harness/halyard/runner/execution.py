@@ -58,6 +58,8 @@ class Target:
     name: str
     # Of a library: whether it is Halyard's, which can be told the driver's options and a level.
     is_own: bool = True
+    # Its devices, in its own words; empty: one with the driver's options.
+    devices: str = ""
 
     @property
     def is_library(self) -> bool:
@@ -77,7 +79,11 @@ class Target:
             return [], driver.words()
         options = driver.words()
         environment = []
-        if options:
+        if self.devices and options:
+            raise ConfigError("the library's devices have options of their own")
+        if self.devices:
+            environment.append(f"{_LIBRARY_DEVICES}={self.devices}")
+        elif options:
             environment.append(f"{_LIBRARY_DEVICES}=in-process {' '.join(options)}")
         if version != pb.HAL_VERSION_UNSPECIFIED:
             # HIDL 1.0 is the first of eight.
@@ -100,9 +106,9 @@ class Target:
         return cls(f"{wire}:{instance}")
 
     @classmethod
-    def ndk(cls, library: Path) -> Self:
+    def ndk(cls, library: Path, devices: str = "") -> Self:
         """A libneuralnetworks.so, on whichever of its devices it chooses."""
-        return cls(f"ndk:{library}")
+        return cls(f"ndk:{library}", devices=devices)
 
     @classmethod
     def ndk_support_library(cls, library: Path) -> Self:
