@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/nnapi/c_objects.h"
+#include "tests/nnapi/compute_modes.h"
 
 namespace halyard::nnapi_test {
 namespace {
@@ -360,12 +361,15 @@ TEST(NnapiExecution, KeepsResultsInADevicesMemory) {
     EXPECT_EQ(output, expected);
 }
 
+// In all ways at once, of one device and of several.
 TEST(NnapiExecution, SharesACompilationAmongThreads) {
-    const Compilation compilation = compile(mixed(), {"adds", "multiplies", "nnapi-reference"});
+    const Compilation cut = compile(mixed(), {"adds", "multiplies", "nnapi-reference"});
+    const Compilation whole = compile(mixed(), {"whole"});
     std::vector<std::thread> threads;
-    for (int i = 0; i < 8; ++i) {
+    for (size_t i = 0; i < 8; ++i) {
         threads.emplace_back([&, i] {
-            for (int round = 0; round < 20; ++round) {
+            const Compilation& compilation = i % 2 == 0 ? cut : whole;
+            for (size_t round = 0; round < 20; ++round) {
                 std::vector<float> a = kA;
                 a[0] = static_cast<float>(i);
                 std::vector<float> output(a.size());
@@ -373,7 +377,8 @@ TEST(NnapiExecution, SharesACompilationAmongThreads) {
                 HALYARD_EXPECT_NO_ERROR(setInput(execution, 0, a));
                 HALYARD_EXPECT_NO_ERROR(setInput(execution, 1, kB));
                 HALYARD_EXPECT_NO_ERROR(setOutput(execution, 0, output));
-                HALYARD_EXPECT_NO_ERROR(ANeuralNetworksExecution_compute(execution.get()));
+                HALYARD_EXPECT_NO_ERROR(computeIn(kComputeModes[(i + round) % kComputeModes.size()],
+                                                  compilation, execution));
                 EXPECT_EQ(output, mixedOf(a, kB));
             }
         });

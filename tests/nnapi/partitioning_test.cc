@@ -18,8 +18,10 @@
 #include "driver/device/device.h"
 #include "driver/device/local_device.h"
 #include "nnapi/compilation.h"
+#include "nnapi/memory.h"
 #include "nnapi/runtime.h"
 #include "tests/nnapi/c_objects.h"
+#include "tests/nnapi/compute_modes.h"
 #include "tests/nnapi/failing_device.h"
 
 namespace halyard::nnapi_test {
@@ -80,9 +82,17 @@ RandomModel randomModel(std::mt19937& random) {
     return {.model = text.finish(), .operations = count};
 }
 
-enum class ComputeMode : uint8_t { COMPUTE, START, FENCED, BURST, REUSABLE };
-constexpr std::array kComputeModes = {ComputeMode::COMPUTE, ComputeMode::START, ComputeMode::FENCED,
-                                      ComputeMode::BURST, ComputeMode::REUSABLE};
+struct Inputs {
+    std::vector<float> a = std::vector<float>(kElements);
+    std::vector<float> b = std::vector<float>(kElements);
+
+    Inputs() {
+        for (size_t i = 0; i < kElements; ++i) {
+            a[i] = static_cast<float>(i) * 0.25F - 1;
+            b[i] = 1.5F - static_cast<float>(i) * 0.125F;
+        }
+    }
+};
 
 struct Outputs {
     int code = ANEURALNETWORKS_NO_ERROR;
@@ -90,51 +100,14 @@ struct Outputs {
     std::vector<float> second = std::vector<float>(kElements);
 };
 
-int computeIn(ComputeMode mode, const Compilation& compilation, const Execution& execution) {
-    ANeuralNetworksEvent* event = nullptr;
-    int code = ANEURALNETWORKS_NO_ERROR;
-    switch (mode) {
-        case ComputeMode::COMPUTE:
-            return ANeuralNetworksExecution_compute(execution.get());
-        case ComputeMode::START:
-            code = ANeuralNetworksExecution_startCompute(execution.get(), &event);
-            break;
-        case ComputeMode::FENCED:
-            code = ANeuralNetworksExecution_startComputeWithDependencies(execution.get(), nullptr,
-                                                                         0, 0, &event);
-            break;
-        case ComputeMode::BURST: {
-            ANeuralNetworksBurst* made = nullptr;
-            code = ANeuralNetworksBurst_create(compilation.get(), &made);
-            const Burst burst(made);
-            return code != ANEURALNETWORKS_NO_ERROR
-                           ? code
-                           : ANeuralNetworksExecution_burstCompute(execution.get(), burst.get());
-        }
-        case ComputeMode::REUSABLE:
-            HALYARD_EXPECT_NO_ERROR(ANeuralNetworksExecution_setReusable(execution.get(), true));
-            code = ANeuralNetworksExecution_compute(execution.get());
-            return code != ANEURALNETWORKS_NO_ERROR
-                           ? code
-                           : ANeuralNetworksExecution_compute(execution.get());
-    }
-    const Event owned(event);
-    return code != ANEURALNETWORKS_NO_ERROR ? code : ANeuralNetworksEvent_wait(event);
-}
-
 Outputs computed(const Compilation& compilation, ComputeMode mode) {
-    std::vector<float> a(kElements);
-    std::vector<float> b(kElements);
-    for (size_t i = 0; i < kElements; ++i) {
-        a[i] = static_cast<float>(i) * 0.25F - 1;
-        b[i] = 1.5F - static_cast<float>(i) * 0.125F;
-    }
+    const Inputs inputs;
     Outputs outputs;
     ANeuralNetworksExecution* made = nullptr;
     HALYARD_EXPECT_NO_ERROR(ANeuralNetworksExecution_create(compilation.get(), &made));
     const Execution execution(made);
-    HALYARD_EXPECT_NO_ERROR(setInput(execution, 0, a));
-    HALYARD_EXPECT_NO_ERROR(setInput(execution, 1, b));
+    HALYARD_EXPECT_NO_ERROR(setInput(execution, 0, inputs.a));
+    HALYARD_EXPECT_NO_ERROR(setInput(execution, 1, inputs.b));
     HALYARD_EXPECT_NO_ERROR(setOutput(execution, 0, outputs.first));
     HALYARD_EXPECT_NO_ERROR(setOutput(execution, 1, outputs.second));
     outputs.code = computeIn(mode, compilation, execution);
@@ -301,6 +274,62 @@ TEST_F(NnapiPartitioning, FindsAModelInTheDescriptorsOfItsCache) {
     for (const std::vector<int>& descriptors : {models, data}) {
         for (const int each : descriptors) {
             close(each);
+        }
+    }
+}
+
+// Where no device can have a memory for all its roles, or none has room, it is one that all reach.
+TEST_F(NnapiPartitioning, KeepsResultsInMemoryThatAllDevicesReach) {
+    const RandomModel random = randomModel(mRandom);
+    const Outputs wanted = expected(random.model);
+    for (const bool isCut : {true, false}) {
+        mFaults->takes = [isCut](size_t operation) { return !isCut || operation % 2 == 0; };
+        mFaults->fault = nullptr;
+        const Compilation compilation = newCompilation(random.model, false);
+        HALYARD_EXPECT_NO_ERROR(ANeuralNetworksCompilation_finish(compilation.get()));
+        mFaults->fault = [isCut](size_t /*call*/) {
+            return isCut ? Status() : Status(StatusCode::RESOURCE_EXHAUSTED, "no room");
+        };
+        ANeuralNetworksMemoryDesc* made = nullptr;
+        HALYARD_EXPECT_NO_ERROR(ANeuralNetworksMemoryDesc_create(&made));
+        const MemoryDescription description(made);
+        HALYARD_EXPECT_NO_ERROR(
+                ANeuralNetworksMemoryDesc_addOutputRole(made, compilation.get(), 1, 1.0F));
+        HALYARD_EXPECT_NO_ERROR(
+                ANeuralNetworksMemoryDesc_addInputRole(made, compilation.get(), 1, 1.0F));
+        HALYARD_EXPECT_NO_ERROR(ANeuralNetworksMemoryDesc_finish(made));
+        ANeuralNetworksMemory* allocated = nullptr;
+        ASSERT_EQ(ANeuralNetworksMemory_createFromDesc(made, &allocated), ANEURALNETWORKS_NO_ERROR);
+        const Memory memory(allocated);
+        EXPECT_EQ(memory->buffer(), nullptr);
+        mFaults->fault = nullptr;
+        Outputs outputs;
+        const auto compute = [&](bool readsIt) {
+            const Execution execution = newExecution(compilation);
+            const Inputs inputs;
+            HALYARD_EXPECT_NO_ERROR(setInput(execution, 0, inputs.a));
+            HALYARD_EXPECT_NO_ERROR(setOutput(execution, 0, outputs.first));
+            HALYARD_EXPECT_NO_ERROR(
+                    readsIt ? ANeuralNetworksExecution_setInputFromMemory(
+                                      execution.get(), 1, nullptr, memory.get(), 0, 0)
+                            : setInput(execution, 1, inputs.b));
+            HALYARD_EXPECT_NO_ERROR(
+                    readsIt ? setOutput(execution, 1, outputs.second)
+                            : ANeuralNetworksExecution_setOutputFromMemory(
+                                      execution.get(), 1, nullptr, memory.get(), 0, 0));
+            return ANeuralNetworksExecution_compute(execution.get());
+        };
+        EXPECT_EQ(compute(true), ANEURALNETWORKS_OP_FAILED);  // nothing was written
+        HALYARD_EXPECT_NO_ERROR(compute(false));
+        EXPECT_EQ(outputs.first, wanted.first);
+        HALYARD_EXPECT_NO_ERROR(compute(true));
+        // It is the operand's as a whole, and of no other one.
+        const Execution execution = newExecution(compilation);
+        for (const auto& [input, length] : {std::pair(0, 0), std::pair(1, 60)}) {
+            EXPECT_EQ(ANeuralNetworksExecution_setInputFromMemory(execution.get(), input, nullptr,
+                                                                  memory.get(), 0,
+                                                                  static_cast<size_t>(length)),
+                      ANEURALNETWORKS_BAD_DATA);
         }
     }
 }
