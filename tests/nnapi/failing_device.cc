@@ -70,6 +70,7 @@ class FailingModel final : public driver::IPreparedModel {
 
     ExecutionResult execute(const driver::Request& request,
                             const ExecuteOptions& options) override {
+        mFaults->look(request);
         return unlessFailed(*mFaults, [&] { return mModel->execute(request, options); });
     }
     Status executeAsync(driver::Request request, const ExecuteOptions& options,
@@ -90,6 +91,7 @@ class FailingModel final : public driver::IPreparedModel {
     }
     Result<std::shared_ptr<driver::IExecution>> makeExecution(
             const driver::Request& request, const ExecuteOptions& options) override {
+        mFaults->look(request);
         HALYARD_RETURN_IF_ERROR(mFaults->next());
         HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<driver::IExecution> execution,
                                  mModel->makeExecution(request, options));

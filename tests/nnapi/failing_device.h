@@ -20,9 +20,16 @@ struct Faults {
     std::function<bool(size_t operation)> takes;
     // Asked once for each call that can fail: how it does, or OK. Null: none does.
     std::function<Status(size_t call)> fault;
+    // What executions are asked for; null: nobody wants to know.
+    std::function<void(const driver::Request&)> seen;
     std::atomic<size_t> calls = 0;
     std::atomic<size_t> prepared = 0;  // models, other than from a cache
 
+    void look(const driver::Request& request) const {
+        if (seen != nullptr) {
+            seen(request);
+        }
+    }
     Status next() {
         const size_t call = calls.fetch_add(1);
         return fault == nullptr ? Status() : fault(call);

@@ -12,7 +12,10 @@
 #include <filesystem>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "driver/device/device.h"
@@ -331,6 +334,45 @@ TEST_F(NnapiPartitioning, KeepsResultsInMemoryThatAllDevicesReach) {
                                                                   static_cast<size_t>(length)),
                       ANEURALNETWORKS_BAD_DATA);
         }
+    }
+}
+
+// A device in the process reads and writes where the program's pointers and descriptors say.
+TEST_F(NnapiPartitioning, BindsArgumentsWhereTheyLie) {
+    const RandomModel random = randomModel(mRandom);
+    const Compilation compilation = newCompilation(random.model, false);
+    HALYARD_EXPECT_NO_ERROR(ANeuralNetworksCompilation_finish(compilation.get()));
+    std::vector<const uint8_t*> places;
+    mFaults->seen = [&](const driver::Request& request) {
+        const auto note = [&](const driver::RequestArgument& argument) {
+            const auto* const pool =
+                    std::get_if<driver::SharedMemory>(&request.pools[argument.location.poolIndex]);
+            ASSERT_NE(pool, nullptr);
+            const Result<std::span<uint8_t>> bytes = (*pool)->map();
+            ASSERT_TRUE(bytes.ok());
+            places.push_back(bytes->data() + argument.location.offset);
+        };
+        std::ranges::for_each(request.inputs, note);
+        std::ranges::for_each(request.outputs, note);
+    };
+    for (const ComputeMode mode : kComputeModes) {
+        places.clear();
+        const Inputs inputs;
+        Outputs outputs;
+        const Execution execution = newExecution(compilation);
+        HALYARD_EXPECT_NO_ERROR(setInput(execution, 0, inputs.a));
+        HALYARD_EXPECT_NO_ERROR(setInput(execution, 1, inputs.b));
+        HALYARD_EXPECT_NO_ERROR(setOutput(execution, 0, outputs.first));
+        HALYARD_EXPECT_NO_ERROR(setOutput(execution, 1, outputs.second));
+        HALYARD_EXPECT_NO_ERROR(computeIn(mode, compilation, execution));
+        const auto at = [](const std::vector<float>& values) {
+            return reinterpret_cast<const uint8_t*>(values.data());
+        };
+        const std::vector<const uint8_t*> bound = {at(inputs.a), at(inputs.b), at(outputs.first),
+                                                   at(outputs.second)};
+        ASSERT_GE(places.size(), bound.size());
+        EXPECT_EQ(std::vector(places.begin(), places.begin() + 4), bound)
+                << "mode " << static_cast<int>(mode);
     }
 }
 
