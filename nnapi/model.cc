@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "driver/ops/lowest_version.h"
+#include "nnapi/default_arguments.h"
 #include "nnapi/memory.h"
 #include "nnapi/operand_size.h"
 
@@ -408,6 +409,7 @@ Answer ModelBuilder::freeze(FinishedModel& finished) const {
     model.relaxComputationFloat32toFloat16 = mRelaxed;
     std::move(parts).finish(mPrefixes, model);
     HALYARD_RETURN_UNLESS_OK(answerOf(validateForVersion(model, mLevel)));
+    dropDefaultArguments(model);
     finished.inputs = operandsOf(main, mInputs);
     finished.outputs = operandsOf(main, mOutputs);
     return {};

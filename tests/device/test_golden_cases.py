@@ -72,7 +72,7 @@ def _nothing_left_behind(device: VirtualDevice, service: Service) -> Iterator[No
         yield
 
 
-@pytest.mark.sample(250)
+@pytest.mark.sample(150)
 def test_lowest_hal_asynchronously(
     golden_case: str, bundle: Bundle, device: VirtualDevice, service: Service
 ) -> None:
@@ -88,7 +88,7 @@ def test_lowest_hal_asynchronously(
     )
 
 
-@pytest.mark.sample(250)
+@pytest.mark.sample(150)
 def test_newest_hal_synchronously(
     golden_case: str, bundle: Bundle, device: VirtualDevice, service: Service
 ) -> None:
@@ -116,7 +116,7 @@ def aidl_service(device: VirtualDevice) -> Iterator[Service]:
 
 
 @pytest.mark.newest_hal("AIDL-4")
-@pytest.mark.sample(250)
+@pytest.mark.sample(150)
 def test_newest_aidl(
     golden_case: str, bundle: Bundle, device: VirtualDevice, aidl_service: Service
 ) -> None:
