@@ -55,7 +55,7 @@ def test_what_can_not_be_compiled_fails(tree: Path) -> None:
 
 @pytest.mark.parametrize("has_arm64", [False, True])
 def test_what_is_not_compiled_in_time_is_left_out_and_said(tree: Path, has_arm64: bool) -> None:
-    programs = "mkdir -p build/arm64/device; " if has_arm64 else ""
+    programs = "mkdir -p build/arm64/device build/stand-in/half; " if has_arm64 else ""
     written(tree / "make", f"{programs}exec sleep 100")
     done = run(tree, HALYARD_TEST_SECONDS="1")
     assert done.returncode == 0, done.stderr
@@ -64,6 +64,7 @@ def test_what_is_not_compiled_in_time_is_left_out_and_said(tree: Path, has_arm64
     if has_arm64:
         assert said == "LEFT OUT: what clang compiles: make stand-in clang"
         assert "tests/arm64" in runs[1]
+        assert not (tree / "build/stand-in").exists()
     else:
         assert said == "LEFT OUT: the tests of arm64: make arm64 && pytest tests/arm64"
         assert len(runs) == 1
