@@ -10,8 +10,8 @@
 namespace halyard::nnapi {
 
 // Takes them away, from the last argument on, in the main subgraph of a valid model. Operands stay,
-// with fewer consumers.
-// As Android's runtime does, so that such models go to devices of earlier versions.
+// with fewer consumers. As Android's runtime does, so that such models go to devices of earlier
+// versions.
 void dropDefaultArguments(driver::Model& model);
 
 }  // namespace halyard::nnapi
