@@ -74,8 +74,8 @@ arm64: build/.sysroot-arm64
 	    >>build/arm64.log || { cat build/arm64.log; exit 1; }
 	@echo "build/arm64/device is ready to push"
 
-# The same against bionic, which can load OpenCL, with an NDK (docs/phone.md). Its CMake files say which
-# compiler that is; protobuf is built with it, as an NDK has none.
+# The same against bionic, which can load OpenCL, with an NDK (docs/phone.md), and the libraries that
+# apps ship. Its CMake files say which compiler that is; protobuf is built with it, as an NDK has none.
 android: build/.protobuf
 	@$(if $(NDK),,$(error NDK=DIR names an NDK, revision 28 or later (docs/phone.md)))
 	@mkdir -p $(ANDROID_BUILD)
@@ -83,11 +83,13 @@ android: build/.protobuf
 	    -DHALYARD_PROTOBUF='$(CURDIR)/build/protobuf' $(ANDROID_OPTIONS) >$(ANDROID_BUILD).log || \
 	    { cat $(ANDROID_BUILD).log; exit 1; }
 	@$(phase) "building for Android ($(ABI))" cmake --build $(ANDROID_BUILD) \
-	    --target halyard_service halyard_runner halyard_shared
-	@rm -rf $(ANDROID_BUILD)/device
-	@cmake --install $(ANDROID_BUILD) --strip --component device --prefix $(ANDROID_BUILD)/device \
-	    >>$(ANDROID_BUILD).log || { cat $(ANDROID_BUILD).log; exit 1; }
-	@echo "$(ANDROID_BUILD)/device is ready to push"
+	    --target halyard_service halyard_runner halyard_shared halyard_nnapi_support
+	@rm -rf $(ANDROID_BUILD)/device $(ANDROID_BUILD)/nnapi
+	@for component in nnapi device; do \
+	    cmake --install $(ANDROID_BUILD) --strip --component $$component \
+	        --prefix $(ANDROID_BUILD)/$$component >>$(ANDROID_BUILD).log || \
+	    { cat $(ANDROID_BUILD).log; exit 1; }; done
+	@echo "$(ANDROID_BUILD)/device is ready to push, $(ANDROID_BUILD)/nnapi for an app"
 
 # `android` with a stand-in for an NDK: that all compiles and links, and needs nothing of bionic's that
 # API 30 lacks. What it builds can't run (tests/bionic/stand_in_ndk.py).

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# NNAPI's C library: libneuralnetworks.so, and the component `nnapi`:
-# cmake --install BUILD --component nnapi --prefix P.
+# NNAPI's C library: libneuralnetworks.so, libhalyard_nnapi_sl.so, and the component `nnapi`:
+# cmake --install BUILD --component nnapi --prefix P. On Android it has the support library alone.
 
 include(GNUInstallDirs)
 
@@ -23,11 +23,21 @@ halyard_nnapi_library(halyard_neuralnetworks neuralnetworks neural_networks ${nn
 halyard_nnapi_library(halyard_nnapi_support halyard_nnapi_sl support_library
   ${nnapi}/support_library.map)
 
-configure_file(nnapi/neuralnetworks.pc.in ${CMAKE_BINARY_DIR}/generated/nnapi/neuralnetworks.pc
-  @ONLY)
-install(TARGETS halyard_neuralnetworks halyard_nnapi_support LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nnapi
-  EXCLUDE_FROM_ALL)
 install(FILES ${nnapi}/android/NeuralNetworks.h ${nnapi}/android/SupportLibrary.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halyard/android COMPONENT nnapi EXCLUDE_FROM_ALL)
+if(ANDROID)
+  # As Gradle and the APK's own folders have it. An app that brought a libneuralnetworks.so would have
+  # it in place of the system's, whose name it is: that one is not installed, and built on demand.
+  target_link_libraries(halyard_nnapi_support PRIVATE log)
+  set_target_properties(halyard_neuralnetworks PROPERTIES EXCLUDE_FROM_ALL ON)
+  install(TARGETS halyard_nnapi_support LIBRARY DESTINATION jniLibs/${ANDROID_ABI} COMPONENT nnapi
+    EXCLUDE_FROM_ALL)
+  return()
+endif()
+
+configure_file(nnapi/neuralnetworks.pc.in ${CMAKE_BINARY_DIR}/generated/nnapi/neuralnetworks.pc
+  @ONLY)
+install(TARGETS halyard_neuralnetworks halyard_nnapi_support
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT nnapi EXCLUDE_FROM_ALL)
 install(FILES ${CMAKE_BINARY_DIR}/generated/nnapi/neuralnetworks.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT nnapi EXCLUDE_FROM_ALL)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of `make android`, as far as a stand-in for an NDK tells: the service, the runner
-and libhalyard.so need nothing of bionic's that is missing at API 30, and suit pages of 16 KiB.
+"""What `make android` builds, as far as a stand-in for an NDK tells: the service, the runner,
+libhalyard.so and NNAPI's support library need nothing of bionic's that is missing at API 30, and
+suit pages of 16 KiB.
 
 They are linked against libraries that have nothing newer. So much depends on these: that the
 programs are of that build, and that a link fails where a name lacks.
@@ -21,7 +22,9 @@ from tests.bionic.stand_in_ndk import LEVEL, levels
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build/stand-in"
 LIBRARY = "libhalyard.so"
-FILES = (native.SERVICE, native.RUNNER, LIBRARY)
+# As an app takes it, without its symbols.
+SUPPORT_LIBRARY = f"nnapi/jniLibs/arm64-v8a/{native.SUPPORT_LIBRARY}"
+FILES = (native.SERVICE, native.RUNNER, LIBRARY, SUPPORT_LIBRARY)
 PAGE = 16384
 
 if not (BUILD / native.RUNNER).is_file():
@@ -51,6 +54,34 @@ def test_needs_nothing_that_is_newer_than_its_level(name: str) -> None:
     # So many that it is no program of some lines; and what GpuAcc loads OpenCL with.
     assert len(names) > 50
     assert {"dlopen", "dlsym", "dl_iterate_phdr"} <= names
+
+
+def test_an_app_gets_the_support_library_and_not_the_systems_name() -> None:
+    folder = BUILD / "nnapi"
+    assert {str(each.relative_to(folder)) for each in folder.rglob("*") if each.is_file()} == {
+        f"jniLibs/arm64-v8a/{native.SUPPORT_LIBRARY}",
+        "include/halyard/android/NeuralNetworks.h",
+        "include/halyard/android/SupportLibrary.h",
+    }
+
+
+def test_the_support_library_exports_one_function() -> None:
+    with (BUILD / SUPPORT_LIBRARY).open("rb") as file:
+        elf = ELFFile(file)
+        symbols, dynamic = elf.get_section_by_name(".dynsym"), elf.get_section_by_name(".dynamic")
+        assert isinstance(symbols, SymbolTableSection)
+        assert isinstance(dynamic, DynamicSection)
+        exported = {each.name for each in symbols.iter_symbols() if each["st_shndx"] != "SHN_UNDEF"}
+        [name] = [tag.soname for tag in dynamic.iter_tags("DT_SONAME")]
+        assert elf.get_section_by_name(".symtab") is None
+    assert exported == {"ANeuralNetworks_getSLDriverImpl"}
+    assert name == native.SUPPORT_LIBRARY
+
+
+def test_the_support_library_tells_an_app_by_logcat() -> None:
+    libraries, names = needed(SUPPORT_LIBRARY)
+    assert "liblog.so" in libraries
+    assert "__android_log_write" in names
 
 
 @pytest.mark.parametrize("name", [native.SERVICE, native.RUNNER])
