@@ -69,6 +69,15 @@ Answer Compiled::fallBack(std::shared_ptr<const driver::Model> part, RunStep& st
     return {};
 }
 
+const Diagnosed& Compiled::diagnosed() const {
+    const std::lock_guard lock(mutex);
+    if (!whatIsTold.has_value()) {
+        whatIsTold = diagnose(*model, devices);
+        whatIsTold->isCached = isCached;
+    }
+    return *whatIsTold;
+}
+
 CompilationBuilder::CompilationBuilder(std::shared_ptr<const FinishedModel> model,
                                        ExtensionPrefixes& prefixes,
                                        std::vector<const RuntimeDevice*> devices, bool isExplicit)
@@ -169,6 +178,8 @@ Answer CompilationBuilder::addExtensionAttribute(std::string_view extension, uin
 
 Answer CompilationBuilder::compileInto(Compiled& compiled) const {
     compiled.model = mModel;
+    compiled.devices = mDevices;
+    compiled.isCached = hasCache();
     compiled.onlyDevice = onlyDevice();
     compiled.isExplicit = mIsExplicit;
     compiled.prefixes = &mPrefixes;
@@ -213,12 +224,11 @@ Answer CompilationBuilder::finish() {
     const auto begin = std::chrono::steady_clock::now();
     auto compiled = std::make_shared<Compiled>();
     const Answer answer = compileInto(*compiled);
+    const auto took = std::chrono::steady_clock::now() - begin;
     if (Diagnostics::instance().wants()) {
-        compiled->diagnosed = diagnose(*mModel, mDevices);
-        compiled->diagnosed.errorCode = answer.code();
-        compiled->diagnosed.isCached = hasCache();
-        Diagnostics::instance().compilationFinished(compiled->diagnosed,
-                                                    std::chrono::steady_clock::now() - begin);
+        Diagnosed diagnosed = compiled->diagnosed();
+        diagnosed.errorCode = answer.code();
+        Diagnostics::instance().compilationFinished(diagnosed, took);
     }
     if (answer.ok()) {
         mCompiled = std::move(compiled);

@@ -37,13 +37,17 @@ struct Compiled {
     PlanningOptions planning;                  // its spans and its cache are of no use any more
     const RuntimeDevice* reference = nullptr;  // that it may fall back to; null: none
     ExtensionPrefixes* prefixes = nullptr;
-    Diagnosed diagnosed;  // where somebody wants to know
+    std::vector<const RuntimeDevice*> devices;  // that it was made for
+    bool isCached = false;
 
     // The model, or a step's part, on the reference, prepared when it is first asked for. BAD_DATA:
     // there is no falling back.
     Answer fallBack(std::shared_ptr<const driver::Model> part, RunStep& step) const;
+    // What callbacks are told, made when one first wants to know, which may be later.
+    const Diagnosed& diagnosed() const;
 
     mutable std::mutex mutex;
+    mutable std::optional<Diagnosed> whatIsTold;  // stays as it is once it is there
     mutable std::vector<std::pair<std::shared_ptr<const driver::Model>,
                                   std::shared_ptr<driver::IPreparedModel>>>
             fallbacks;

@@ -381,13 +381,19 @@ Answer ExecutionBuilder::runToTheEnd(ANeuralNetworksDiagnosticExecutionMode mode
                                      driver::Duration afterFences) {
     const auto begin = std::chrono::steady_clock::now();
     Answer answer = run(burst, afterFences);
-    if (Diagnostics::instance().wants()) {
-        Diagnosed diagnosed = mCompiled->diagnosed;
-        diagnosed.errorCode = answer.code();
-        Diagnostics::instance().executionFinished(
-                diagnosed, mode, std::chrono::steady_clock::now() - begin, mResult.timing);
-    }
+    tellDiagnostics(mode, answer, std::chrono::steady_clock::now() - begin);
     return finish(std::move(answer));
+}
+
+void ExecutionBuilder::tellDiagnostics(ANeuralNetworksDiagnosticExecutionMode mode,
+                                       const Answer& answer, std::chrono::nanoseconds took) const {
+    if (Diagnostics::instance().wants()) {
+        Diagnosed diagnosed = mCompiled->diagnosed();
+        diagnosed.errorCode = answer.code();
+        // What failed may have left the times of a computation before it.
+        Diagnostics::instance().executionFinished(diagnosed, mode, took,
+                                                  answer.ok() ? mResult.timing : driver::Timing());
+    }
 }
 
 Answer ExecutionBuilder::compute(Burst* burst) {
@@ -441,8 +447,10 @@ Answer ExecutionBuilder::startFenced(std::span<const ANeuralNetworksEvent* const
             [this, afterFences, waitFor = std::move(waitFor)]() {
                 for (const std::shared_ptr<Completion>& each : waitFor) {
                     if (const Answer happened = each->wait(); !happened.ok()) {
-                        return finish(Answer(ANEURALNETWORKS_OP_FAILED,
-                                             "what it waits for has failed: " + happened.reason()));
+                        Answer failed(ANEURALNETWORKS_OP_FAILED,
+                                      "what it waits for has failed: " + happened.reason());
+                        tellDiagnostics(ANNDIAG_EXECUTION_MODE_ASYNC_WITH_DEPS, failed, {});
+                        return finish(std::move(failed));
                     }
                 }
                 return runToTheEnd(ANNDIAG_EXECUTION_MODE_ASYNC_WITH_DEPS, nullptr, afterFences);

@@ -97,6 +97,8 @@ class ExecutionBuilder {
     // run() and finish(), of which somebody may want to know.
     Answer runToTheEnd(ANeuralNetworksDiagnosticExecutionMode mode, Burst* burst,
                        driver::Duration afterFences);
+    void tellDiagnostics(ANeuralNetworksDiagnosticExecutionMode mode, const Answer& answer,
+                         std::chrono::nanoseconds took) const;
     // Between begin() and its return the execution is this thread's.
     Answer run(Burst* burst, driver::Duration afterFences);
     Answer runPlan(const Plan& plan, const driver::ExecuteOptions& options);

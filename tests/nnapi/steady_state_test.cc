@@ -13,15 +13,17 @@
 namespace halyard::nnapi_test {
 namespace {
 
-Compilation compiledLayer() {
+constexpr uint32_t kRows = 4;
+
+// Of that many units.
+Compilation compiledLayer(uint32_t units) {
     ModelText text;
-    constexpr uint32_t kUnits = 32;
-    const std::vector<float> weights(kUnits * kUnits, 0.5F);
-    const std::vector<float> biases(kUnits, 1.0F);
-    const uint32_t x = text.floats({4, kUnits});
-    const uint32_t y = text.floats({4, kUnits});
+    const std::vector<float> weights(units * units, 0.5F);
+    const std::vector<float> biases(units, 1.0F);
+    const uint32_t x = text.floats({kRows, units});
+    const uint32_t y = text.floats({kRows, units});
     text.operation(ANEURALNETWORKS_FULLY_CONNECTED,
-                   {x, text.constant({kUnits, kUnits}, weights), text.constant({kUnits}, biases),
+                   {x, text.constant({units, units}, weights), text.constant({units}, biases),
                     text.number(ANEURALNETWORKS_FUSED_RELU)},
                    {y});
     text.identify({x}, {y});
@@ -29,11 +31,12 @@ Compilation compiledLayer() {
 }
 
 TEST(NnapiSteadyState, AllocatesNothing) {
-    const Compilation compilation = compiledLayer();
+    constexpr uint32_t kUnits = 32;
+    const Compilation compilation = compiledLayer(kUnits);
     const Execution execution = newExecution(compilation);
     HALYARD_EXPECT_NO_ERROR(ANeuralNetworksExecution_setReusable(execution.get(), true));
-    const std::vector<float> input(4 * 32, 1.0F);
-    std::vector<float> output(4 * 32);
+    const std::vector<float> input(kRows * kUnits, 1.0F);
+    std::vector<float> output(kRows * kUnits);
     HALYARD_EXPECT_NO_ERROR(setInput(execution, 0, input));
     HALYARD_EXPECT_NO_ERROR(setOutput(execution, 0, output));
     for (int round = 0; round < 4; ++round) {
@@ -55,9 +58,10 @@ size_t residentPages() {
 }
 
 TEST(NnapiSteadyState, HoldsNoMoreAfterManyExecutions) {
-    const Compilation compilation = compiledLayer();
-    const std::vector<float> input(4 * 32, 1.0F);
-    std::vector<float> output(4 * 32);
+    constexpr uint32_t kUnits = 4;
+    const Compilation compilation = compiledLayer(kUnits);
+    const std::vector<float> input(kRows * kUnits, 1.0F);
+    std::vector<float> output(kRows * kUnits);
     const auto run = [&](int rounds) {
         for (int round = 0; round < rounds; ++round) {
             const Execution execution = newExecution(compilation);
@@ -68,7 +72,7 @@ TEST(NnapiSteadyState, HoldsNoMoreAfterManyExecutions) {
     };
     run(2000);
     const size_t before = residentPages();
-    run(20000);
+    run(100000);
     // Some pages come and go with the heap; a leak of one execution's would be thousands.
     EXPECT_LT(residentPages(), before + 64);
 }
