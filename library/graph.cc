@@ -64,24 +64,6 @@ Status checkRoom(const Graph& graph) {
                    : outOfReach("the graph has no room for another tensor");
 }
 
-// The memory that a constant names, which has to hold its bytes.
-Result<std::shared_ptr<const Memory>> memoryOf(const halyard_constant& constant,
-                                               std::span<const uint8_t> bytes) {
-    const std::shared_ptr<const Memory>& memory = constant.memory->shared;
-    if (constant.release != nullptr) {
-        return invalidArgument("the constant has both a memory and a function to release it");
-    }
-    if (memory->device != nullptr) {
-        return invalidArgument("the constant's memory is a device's; constants are the host's");
-    }
-    const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
-    const auto first = reinterpret_cast<uintptr_t>(memory->bytes.data());
-    if (begin < first || !rangeFits<size_t>(begin - first, bytes.size(), memory->size)) {
-        return invalidArgument("the constant's data does not lie in its memory");
-    }
-    return memory;
-}
-
 Result<TensorId> addConstant(Graph& graph, const halyard_tensor_options& options,
                              const halyard_constant& constant) {
     HALYARD_ASSIGN_OR_RETURN(TensorType type, typeOf(options));
@@ -92,7 +74,8 @@ Result<TensorId> addConstant(Graph& graph, const halyard_tensor_options& options
                              readArray(static_cast<const uint8_t*>(constant.data), constant.size,
                                        "the constant's data"));
     if (constant.memory != nullptr) {
-        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const Memory> memory, memoryOf(constant, bytes));
+        HALYARD_ASSIGN_OR_RETURN(std::shared_ptr<const Memory> memory,
+                                 memoryNamedBy(constant, bytes));
         return graph.addConstant(std::move(type), {.owner = std::move(memory), .bytes = bytes});
     }
     std::shared_ptr<LentBytes> lent;

@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 add_library(halyard_shared SHARED $<TARGET_OBJECTS:halyard_embedding>)
-target_link_libraries(halyard_shared PRIVATE halyard_engine)
+target_link_libraries(halyard_shared PRIVATE halyard_tflite halyard_engine)
 set_target_properties(halyard_shared PROPERTIES OUTPUT_NAME halyard EXPORT_NAME halyard
   LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 target_include_directories(halyard_shared INTERFACE $<INSTALL_INTERFACE:include>)

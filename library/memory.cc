@@ -66,6 +66,23 @@ Status Memory::checkRange(size_t offset, size_t count) const {
                                      " on");
 }
 
+Result<std::shared_ptr<const Memory>> memoryNamedBy(const halyard_constant& constant,
+                                                    std::span<const uint8_t> bytes) {
+    const std::shared_ptr<const Memory>& memory = constant.memory->shared;
+    if (constant.release != nullptr) {
+        return invalidArgument("the constant has both a memory and a function to release it");
+    }
+    if (memory->device != nullptr) {
+        return invalidArgument("the constant's memory is a device's; constants are the host's");
+    }
+    const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+    const auto first = reinterpret_cast<uintptr_t>(memory->bytes.data());
+    if (begin < first || !rangeFits<size_t>(begin - first, bytes.size(), memory->size)) {
+        return invalidArgument("the constant's data does not lie in its memory");
+    }
+    return memory;
+}
+
 }  // namespace halyard::library
 
 using namespace halyard;  // NOLINT(google-build-using-namespace)

@@ -54,6 +54,10 @@ struct Memory {
     }
 };
 
+// The borrowed memory that a constant names, which has to hold its bytes.
+Result<std::shared_ptr<const Memory>> memoryNamedBy(const halyard_constant& constant,
+                                                    std::span<const uint8_t> bytes);
+
 }  // namespace halyard::library
 
 struct halyard_memory {
