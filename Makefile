@@ -11,6 +11,8 @@ SHELL := /bin/bash
 # named: make SYSTEM_PYTHON=/opt/python3.12/bin/python3.
 SYSTEM_PYTHON := /usr/bin/python3
 VENV := .venv
+# Where PyTorch's builds for the processor are; PyPI has none for x86-64.
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
 PYTHON := $(VENV)/bin/python
 BUILD := build/release
 
@@ -130,6 +132,9 @@ $(VENV)/.set-up: pyproject.toml build/.packages
 	@$(PYTHON) tests/dependencies.py pyproject.toml >build/requirements.txt
 	@$(phase) "Python packages" tests/requirements.sh $(VENV) build/requirements.txt \
 	    build/environment.log
+	@$(PYTHON) tests/dependencies.py pyproject.toml torch-cpu >build/requirements-torch.txt
+	@$(phase) "PyTorch for the processor" tests/requirements.sh $(VENV) \
+	    build/requirements-torch.txt build/environment-torch.log $(TORCH_INDEX)
 	@touch $@
 
 # Only the messages are built for it: programs come from $(BUILD), Python files from the checkout. The

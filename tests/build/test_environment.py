@@ -138,9 +138,49 @@ def test_the_package_installs_with_debian_s_pip(
     assert "Deploys, proves and measures" in run(made / "bin" / "halyard", "--help").stdout
 
 
+def requirements(*groups: str) -> set[str]:
+    done = run(sys.executable, ROOT / "tests" / "dependencies.py", ROOT / "pyproject.toml", *groups)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
 def test_what_only_some_machines_can_use_is_not_installed_for_the_tests() -> None:
-    """PyTorch brings all of CUDA along, which would take a fresh machine longer than the rest."""
-    done = run(sys.executable, ROOT / "tests" / "dependencies.py", ROOT / "pyproject.toml")
-    wanted = {re.split(r"[\[<>=]", line)[0] for line in done.stdout.split()}
+    """PyTorch for GPUs brings all of CUDA along, which would take a fresh machine longer than the
+    rest."""
+    wanted = {re.split(r"[\[<>=]", line)[0] for line in requirements()}
     assert {"numpy", "pytest", "onnxruntime", "scikit-build-core"} <= wanted
     assert "torch" not in wanted
+    [torch] = [line for line in requirements("torch-cpu") if line.startswith("torch")]
+    assert re.fullmatch(r"torch==[0-9.]+\+cpu", torch), "no other build does without CUDA"
+
+
+def installed(folder: Path, pip: str, *index: str) -> subprocess.CompletedProcess[str]:
+    """By a pip that notes what it is asked for, and does what the text says."""
+    script(folder / "bin" / "pip", f'echo "$@" >>{folder}/asked\n{pip}')
+    (folder / "list").write_text("one==1\ntwo\n")
+    command = ROOT / "tests" / "requirements.sh"
+    return run(command, folder, folder / "list", folder / "log", *index)
+
+
+def test_what_is_left_out_is_told(tmp_path: Path) -> None:
+    failing = 'echo "ERROR: no two for this Python"; exit 1'
+    done = installed(tmp_path, failing, "https://index.example")
+    assert done.returncode == 0
+    assert "Left out, with the tests that need it: one==1 two" in done.stdout
+    assert (tmp_path / "log").read_text().count("no two for this Python") == 2
+    first, second = (tmp_path / "asked").read_text().splitlines()
+    assert "index.example" not in first
+    assert "--extra-index-url https://index.example" in second
+
+
+def test_the_index_is_asked_for_what_pip_s_own_lack(tmp_path: Path) -> None:
+    knowing = 'case "$*" in *index.example*) echo "Collecting two";; *) exit 1;; esac'
+    done = installed(tmp_path, knowing, "https://index.example")
+    assert (done.returncode, done.stdout) == (0, "  Collecting two\n")
+
+
+def test_what_all_tests_need_is_not_left_out(tmp_path: Path) -> None:
+    done = installed(tmp_path, 'echo "ERROR: no two for this Python"; exit 1')
+    assert done.returncode == 1
+    assert "no two for this Python" in done.stdout
+    assert len((tmp_path / "asked").read_text().splitlines()) == 1
