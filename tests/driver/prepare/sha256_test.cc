@@ -11,8 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "driver/prepare/build_identity.h"
-
 namespace halyard::driver {
 namespace {
 
@@ -91,10 +89,6 @@ TEST(Sha256, PadsToWholeBlocks) {
             EXPECT_EQ(hex(hash.finish()), expected) << size;
         }
     }
-}
-
-TEST(BuildIdentity, IsThatOfTheLinker) {
-    EXPECT_EQ(buildIdentity().size(), 20U);
 }
 
 }  // namespace

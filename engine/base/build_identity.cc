@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/prepare/build_identity.h"
+#include "engine/base/build_identity.h"
 
 #include <elf.h>
 #include <link.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace halyard::driver {
+namespace halyard {
 namespace {
 
 constexpr std::string_view kOwner = {"GNU\0", 4};
@@ -73,4 +73,4 @@ std::span<const uint8_t> buildIdentity() {
     return search.found;
 }
 
-}  // namespace halyard::driver
+}  // namespace halyard

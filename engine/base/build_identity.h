@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <span>
 
-namespace halyard::driver {
+namespace halyard {
 
-// By which the linker tells this build of the program, or of the shared library that the driver is
+// By which the linker tells this build of the program, or of the shared library that this is
 // part of, from all others: the note of --build-id. Empty where there is none.
 std::span<const uint8_t> buildIdentity();
 
-}  // namespace halyard::driver
+}  // namespace halyard
