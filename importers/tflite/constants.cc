@@ -89,6 +89,11 @@ Status quantize(const Tensor& tensor, std::string_view shown, TensorType& type) 
     if (hasScale) {
         HALYARD_ASSIGN_OR_RETURN(type.quantization.zeroPoint, zeroPoint(from, shown));
     }
+    const int32_t zero = type.quantization.zeroPoint;
+    if (tensor.type != ElementType::INT16 &&
+        (zero < (isSigned ? -128 : 0) || zero > (isSigned ? 127 : 255))) {
+        return unsupported(at(shown) + " has a zero point of " + std::to_string(zero));
+    }
     if (tensor.type == ElementType::INT16) {
         if (!hasScale || hasZeroPoint) {
             return unsupported(
@@ -191,6 +196,10 @@ Result<TensorType> engineType(const Tensor& tensor, std::string_view shown) {
     }
     TensorType type;
     HALYARD_ASSIGN_OR_RETURN(type.shape, engine::Shape::create(tensor.shape));
+    if (type.shape.isFullyKnown() && !type.shape.elementCount().ok()) {
+        return unsupported(at(shown) + ": " +
+                           std::string(type.shape.elementCount().status().message()));
+    }
     if (const std::optional<DataType> plain = plainType(tensor.type)) {
         type.type = *plain;
         return type;

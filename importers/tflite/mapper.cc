@@ -440,6 +440,11 @@ Result<std::vector<TensorId>> Mapper::addNode(engine::NodeDescriptor descriptor,
         }
         return unsupported(std::string(message));
     }
+    for (const TensorType& type : outputs) {
+        if (type.shape.isFullyKnown() && !type.byteSize().ok()) {
+            return unsupported(std::string(type.byteSize().status().message()));
+        }
+    }
     for (size_t i = 0; i < outputs.size(); ++i) {
         node.outputs[i] = mGraph.addTensor(std::move(outputs[i]),
                                            i < names.size() ? names[i] : std::string());
@@ -525,6 +530,9 @@ Status Mapper::defineIntegers(int32_t index, const Shape& shape, std::span<const
 }
 
 Status Mapper::alias(int32_t index, TensorId id) {
+    if (isKnown(index) || find(index).has_value()) {
+        return unsupported(shown(index) + " is there already");
+    }
     HALYARD_ASSIGN_OR_RETURN(TensorType type, declared(index));
     type.shape = typeOf(id).shape;
     if (!(type == typeOf(id))) {
