@@ -15,6 +15,7 @@ GENERATORS = {
     "driver/model/codes.py": ("proto/halyard.proto", ["codes.h"]),
     "hal/aidl/generate.py": ("hal/aidl/interfaces.json", ["types.h", "types.cc"]),
     "hal/hidl/generate.py": ("hal/hidl/interfaces.json", ["types.h", "layouts.cc"]),
+    "litert/generate.py": ("litert/tflite_abi.json", ["tflite_abi.h"]),
 }
 
 

@@ -16,7 +16,7 @@ _ROOT = Path(halyard.__file__).parent
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "proto", "terminal"}),
     frozenset({"output_file", "paths", "programs"}),
-    frozenset({"golden_folder"}),
+    frozenset({"golden_folder", "litert"}),
     frozenset({"model", "plots", "vm"}),
     frozenset({"cases", "onnx", "reference", "tflite", "timing"}),
     frozenset({"records", "zoo"}),
