@@ -13,10 +13,11 @@
 
 #include "driver/device/device_interface.h"
 #include "engine/base/status.h"
+#include "nnapi/fence_habit.h"
 
 namespace halyard::nnapi {
 
-// Immutable, thread-safe.
+// Immutable but for what is learned of its fences; thread-safe.
 class RuntimeDevice {
   public:
     // IN_PROCESS: pointers can be bound where they are. REFERENCE: the same, and what nothing else
@@ -39,6 +40,11 @@ class RuntimeDevice {
     driver::IDevice& device() const { return *mDevice; }
     bool isInProcess() const { return mPlace != Place::REMOTE; }
     bool isReference() const { return mPlace == Place::REFERENCE; }
+    // Whether it is a service that has executions which wait for fences.
+    bool hasFences() const {
+        return mPlace == Place::REMOTE && mVersion >= driver::HalVersion::V1_3;
+    }
+    FenceHabit& fenceHabit() const { return mFenceHabit; }
 
   protected:
     RuntimeDevice() = default;
@@ -53,6 +59,7 @@ class RuntimeDevice {
     driver::Capabilities mCapabilities;
     std::vector<driver::Extension> mExtensions;
     driver::NumberOfCacheFiles mCacheFiles;
+    mutable FenceHabit mFenceHabit;
 };
 
 }  // namespace halyard::nnapi

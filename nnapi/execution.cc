@@ -2,8 +2,6 @@
 
 #include "nnapi/execution.h"
 
-#include <sys/eventfd.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -272,7 +270,7 @@ Answer ExecutionBuilder::finish(Answer answer) {
     return answer;
 }
 
-Answer ExecutionBuilder::run(Burst* burst, driver::Duration afterFences) {
+Answer ExecutionBuilder::run(Burst* burst, Fenced* fenced) {
     if (mInputPlaces.empty() && mOutputPlaces.empty()) {
         for (Argument& input : mInputs) {
             mInputPlaces.push_back(&input.place);
@@ -299,25 +297,40 @@ Answer ExecutionBuilder::run(Burst* burst, driver::Duration afterFences) {
     }
     const driver::ExecuteOptions options = {
             .measureTiming = mMeasures,
-            .deadline = earlier(deadlineIn(mTimeout),
-                                afterFences.has_value() ? deadlineIn(*afterFences) : Deadline()),
+            .deadline = fenced == nullptr
+                                ? deadlineIn(mTimeout)
+                                : earlier(fenced->deadline, deadlineIn(fenced->afterFences.value_or(
+                                                                    std::chrono::nanoseconds()))),
             .loopTimeout = mLoopTimeout,
             .hints = mHints};
     mResult.timing = {};
     mResult.timingFenced = {};
     const RunStep* const whole = mCompiled->plan.whole();
-    const Answer answer =
-            whole != nullptr ? runWhole(*whole, burst, options) : runPlan(mCompiled->plan, options);
+    const Answer answer = whole != nullptr ? runWhole(*whole, burst, fenced, options)
+                                           : runPlan(mCompiled->plan, options);
+    if (fenced == nullptr || fenced->device == nullptr) {
+        mResult.timingFenced = mResult.timing;
+    }
     switch (answer.code()) {
         case ANEURALNETWORKS_NO_ERROR:
         case ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE:
             return answer;
         default:
-            return mCompiled->reference == nullptr ? answer : fallBack(options, answer);
+            break;
     }
+    if (mCompiled->reference == nullptr) {
+        return answer;
+    }
+    if (fenced != nullptr) {
+        // The device may have refused before any of them has happened.
+        for (const auto& fence : fenced->forDevice) {
+            HALYARD_RETURN_UNLESS_OK(waitForFence(*fence));
+        }
+    }
+    return fallBack(options, answer);
 }
 
-Answer ExecutionBuilder::runWhole(const RunStep& step, Burst* burst,
+Answer ExecutionBuilder::runWhole(const RunStep& step, Burst* burst, Fenced* fenced,
                                   const driver::ExecuteOptions& options) {
     if (!mHasRequest) {
         HALYARD_RETURN_UNLESS_OK(mRequest.make(*step.device, mInputPlaces, mOutputPlaces));
@@ -332,6 +345,10 @@ Answer ExecutionBuilder::runWhole(const RunStep& step, Burst* burst,
         }
     }
     HALYARD_RETURN_UNLESS_OK(mRequest.copyIn());
+    if (fenced != nullptr && fenced->device != nullptr) {
+        HALYARD_RETURN_UNLESS_OK(runOnDevice(step, *fenced, options));
+        return mRequest.copyOut();
+    }
     if (burst != nullptr && burst->device() != nullptr) {
         const std::vector<int64_t> identifiers(mRequest.request().pools.size(), -1);
         mResult = burst->device()->execute(mRequest.request(), identifiers, options);
@@ -370,6 +387,7 @@ Answer ExecutionBuilder::fallBack(const driver::ExecuteOptions& options, const A
     StepRequest request;
     HALYARD_RETURN_UNLESS_OK(request.make(*step.device, mInputPlaces, mOutputPlaces));
     mResult = step.prepared->execute(request.request(), options);
+    mResult.timingFenced = mResult.timing;
     for (size_t i = 0; i < mResult.outputShapes.size() && i < mOutputs.size(); ++i) {
         mOutputPlaces[i]->dimensions = mResult.outputShapes[i].dimensions;
         mOutputPlaces[i]->isSufficient = mResult.outputShapes[i].isSufficient;
@@ -378,9 +396,9 @@ Answer ExecutionBuilder::fallBack(const driver::ExecuteOptions& options, const A
 }
 
 Answer ExecutionBuilder::runToTheEnd(ANeuralNetworksDiagnosticExecutionMode mode, Burst* burst,
-                                     driver::Duration afterFences) {
+                                     Fenced* fenced) {
     const auto begin = std::chrono::steady_clock::now();
-    Answer answer = run(burst, afterFences);
+    Answer answer = run(burst, fenced);
     tellDiagnostics(mode, answer, std::chrono::steady_clock::now() - begin);
     return finish(std::move(answer));
 }
@@ -410,52 +428,16 @@ Answer ExecutionBuilder::compute(Burst* burst) {
     HALYARD_RETURN_UNLESS_OK(begin());
     return runToTheEnd(
             burst == nullptr ? ANNDIAG_EXECUTION_MODE_SYNC : ANNDIAG_EXECUTION_MODE_BURST, burst,
-            {});
+            nullptr);
 }
 
 Answer ExecutionBuilder::start(std::unique_ptr<ANeuralNetworksEvent>& event) {
     HALYARD_RETURN_UNLESS_OK(begin());
     event = std::make_unique<ANeuralNetworksEvent>(
-            [this] { return runToTheEnd(ANNDIAG_EXECUTION_MODE_ASYNC, nullptr, {}); },
-            FileDescriptor());
-    return {};
-}
-
-Answer ExecutionBuilder::startFenced(std::span<const ANeuralNetworksEvent* const> dependencies,
-                                     uint64_t nanoseconds,
-                                     std::unique_ptr<ANeuralNetworksEvent>& event) {
-    if (nanoseconds > 0) {
-        HALYARD_RETURN_UNLESS_OK(checkOnlyDevice("a timeout after fences"));
-    }
-    for (size_t i = 0; i < mOutputs.size(); ++i) {
-        const Argument& output = mOutputs[i];
-        const driver::Operand& known = mCompiled->model->outputs[i];
-        if (output.isSet && !output.place.isOmitted &&
-            !isFullySpecified(output.place.dimensions, isTensor(known, *mCompiled->prefixes))) {
-            return badData(nameOf(false, static_cast<int32_t>(i)) +
-                           " of a fenced execution has unspecified dimensions");
-        }
-    }
-    HALYARD_RETURN_UNLESS_OK(begin());
-    std::vector<std::shared_ptr<Completion>> waitFor;
-    for (const ANeuralNetworksEvent* each : dependencies) {
-        waitFor.push_back(each->completion());
-    }
-    const driver::Duration afterFences =
-            nanoseconds > 0 ? driver::Duration(clampedNanoseconds(nanoseconds)) : std::nullopt;
-    event = std::make_unique<ANeuralNetworksEvent>(
-            [this, afterFences, waitFor = std::move(waitFor)]() {
-                for (const std::shared_ptr<Completion>& each : waitFor) {
-                    if (const Answer happened = each->wait(); !happened.ok()) {
-                        Answer failed(ANEURALNETWORKS_OP_FAILED,
-                                      "what it waits for has failed: " + happened.reason());
-                        tellDiagnostics(ANNDIAG_EXECUTION_MODE_ASYNC_WITH_DEPS, failed, {});
-                        return finish(std::move(failed));
-                    }
-                }
-                return runToTheEnd(ANNDIAG_EXECUTION_MODE_ASYNC_WITH_DEPS, nullptr, afterFences);
+            [this](Completion& /*itself*/) {
+                return runToTheEnd(ANNDIAG_EXECUTION_MODE_ASYNC, nullptr, nullptr);
             },
-            FileDescriptor(eventfd(0, EFD_CLOEXEC)));
+            FileDescriptor());
     return {};
 }
 

@@ -72,6 +72,24 @@ class ExecutionBuilder {
         Place place;
     };
 
+    // What is said of one computation that waits for fences.
+    struct Fenced {
+        std::vector<std::shared_ptr<Completion>> waitFor;
+        Deadline deadline;             // from the call on
+        driver::Duration afterFences;  // how long it may take from the last fence on
+        // That waits itself for the fences that it can be told, and may answer with one of its own;
+        // null: this process waits.
+        const RuntimeDevice* device = nullptr;
+        bool handsOver = false;  // the program's fences to the device
+        bool givesBack = false;  // the device's fence to the program
+        driver::Fences forDevice;
+        bool isAnswered = false;  // by the device
+        Completion* completion = nullptr;
+    };
+
+    // Whether all of them lie where neither this process has anything to copy nor to note.
+    static bool areShared(std::span<const Argument> arguments);
+
     Answer checkPreparing() const;
     Answer checkOnlyDevice(std::string_view what) const;
     // The index, the state and the dimensions of an argument that is to be set.
@@ -95,14 +113,17 @@ class ExecutionBuilder {
 
     Answer begin();
     // run() and finish(), of which somebody may want to know.
-    Answer runToTheEnd(ANeuralNetworksDiagnosticExecutionMode mode, Burst* burst,
-                       driver::Duration afterFences);
+    Answer runToTheEnd(ANeuralNetworksDiagnosticExecutionMode mode, Burst* burst, Fenced* fenced);
     void tellDiagnostics(ANeuralNetworksDiagnosticExecutionMode mode, const Answer& answer,
                          std::chrono::nanoseconds took) const;
     // Between begin() and its return the execution is this thread's.
-    Answer run(Burst* burst, driver::Duration afterFences);
+    Answer run(Burst* burst, Fenced* fenced);
     Answer runPlan(const Plan& plan, const driver::ExecuteOptions& options);
-    Answer runWhole(const RunStep& step, Burst* burst, const driver::ExecuteOptions& options);
+    Answer runWhole(const RunStep& step, Burst* burst, Fenced* fenced,
+                    const driver::ExecuteOptions& options);
+    Answer runFenced(Fenced& fenced);
+    // What comes of it is in mResult.
+    Answer runOnDevice(const RunStep& step, Fenced& fenced, driver::ExecuteOptions options);
     Answer fallBack(const driver::ExecuteOptions& options, const Answer& failure);
     Answer finish(Answer answer);
 

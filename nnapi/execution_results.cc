@@ -31,12 +31,11 @@ Answer ExecutionBuilder::duration(int32_t code, uint64_t& nanoseconds) const {
         case ANEURALNETWORKS_DURATION_IN_DRIVER:
             nanoseconds = nanosecondsOf(mResult.timing.timeInDriver);
             break;
-        // Fences are waited for before a device is told of the execution.
         case ANEURALNETWORKS_FENCED_DURATION_ON_HARDWARE:
-            nanoseconds = nanosecondsOf(mResult.timing.timeOnDevice);
+            nanoseconds = nanosecondsOf(mResult.timingFenced.timeOnDevice);
             break;
         default:
-            nanoseconds = nanosecondsOf(mResult.timing.timeInDriver);
+            nanoseconds = nanosecondsOf(mResult.timingFenced.timeInDriver);
             break;
     }
     return {};

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "engine/base/file_descriptor.h"
-#include "hal/memory/shared_memory.h"
 #include "nnapi/compilation.h"
+#include "nnapi/descriptor_memory.h"
 #include "nnapi/entry/entry.h"
 #include "nnapi/memory_description.h"
 
@@ -40,8 +40,7 @@ int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t 
             return {ANEURALNETWORKS_OP_FAILED,
                     "descriptor " + std::to_string(fd) + ": " + std::strerror(errno)};
         }
-        halyard::driver::SharedMemory shared = halyard::hal::importMappedFile(
-                fd, size, protect, offset, {.uses = halyard::hal::Uses::MANY});
+        halyard::driver::SharedMemory shared = descriptorMemory(fd, size, protect, offset);
         *memory = std::make_unique<ANeuralNetworksMemory>(std::move(shared), size).release();
         return {};
     });
