@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What users ask of the two libraries: in the environment variable HALYARD_LITERT_OPTIONS or, which
+// comes before it, in opaque options of the identifier "halyard", whose payload is the text.
+//
+//   "threads=2,fast_math=on,report=/tmp/report.json"
+//
+//   processor=NAME    compiles for it where no SoC model is named (processor.h); "host" by default
+//   threads=COUNT     1 to 64; by default as many as the process may use cores
+//   fast_math=on|off  results may be farther off where that is faster
+//   resizable=on|off  inputs may get other shapes than the model declares: the model is compiled
+//                     when it is loaded, and again for each set of shapes
+//   report=FILE       why which operator was not taken, as JSON: a line for each subgraph
+//   log=LEVEL         verbose, info, warning or error
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "engine/base/log.h"
+#include "engine/base/status.h"
+
+namespace halyard::vendor {
+
+inline constexpr const char* kOptionsVariable = "HALYARD_LITERT_OPTIONS";
+inline constexpr const char* kOpaqueIdentifier = "halyard";
+
+struct Options {
+    std::string processor = "host";
+    size_t threads = 0;  // 0: as many as there are cores
+    bool fastMath = false;
+    bool resizable = false;
+    std::string report;  // empty: none
+    LogLevel log = LogLevel::WARNING;
+};
+
+// INVALID_ARGUMENT names what is no option, or no value of one.
+Result<Options> parseOptions(std::string_view text);
+// Of the text, or where it is null of the environment.
+Result<Options> readOptions(const char* text);
+// The count that is asked for, or that of the cores.
+size_t threadCountOf(const Options& options);
+
+}  // namespace halyard::vendor

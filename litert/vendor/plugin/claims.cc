@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "litert/vendor/plugin/claims.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "engine/plan/assignment.h"
+#include "importers/tflite/importer.h"
+
+namespace halyard::vendor {
+namespace {
+
+using tflite::Importer;
+
+constexpr std::string_view kUnread = "nothing that is taken reads its result, which is a constant";
+
+std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (const char each : text) {
+        if (each == '"' || each == '\\') {
+            result.append({'\\', each});
+        } else if (static_cast<unsigned char>(each) < ' ') {
+            result.append(" ");
+        } else {
+            result.push_back(each);
+        }
+    }
+    return result + "\"";
+}
+
+// Of the operators that the importer takes, those that only the reference computes.
+Status leaveUntuned(const tflite::Model& model, const Importer& importer,
+                    const engine::BackendList& backends, Claims& claims) {
+    const tflite::Subgraph& subgraph = model.subgraphs.front();
+    std::vector<uint32_t> operators;
+    std::vector<int32_t> outputs;
+    for (uint32_t op = 0; op < claims.reasons.size(); ++op) {
+        if (!claims.reasons[op].empty() || importer.isFolded(op)) {
+            continue;
+        }
+        operators.push_back(op);
+        std::ranges::copy_if(subgraph.operators[op].outputs, std::back_inserter(outputs),
+                             [](int32_t tensor) { return tensor >= 0; });
+    }
+    if (operators.empty()) {
+        return {};
+    }
+    HALYARD_ASSIGN_OR_RETURN(tflite::ImportedGraph imported,
+                             importer.build(operators, subgraph.inputs, outputs));
+    HALYARD_ASSIGN_OR_RETURN(const engine::AnalyzedGraph analyzed,
+                             engine::analyze(std::move(imported.graph), backends, nullptr));
+    const std::string_view reference = backends.back()->name();
+    for (const engine::NodePlacement& node : analyzed.placement) {
+        if (!node.backend.empty() && node.backend != reference) {
+            continue;
+        }
+        const std::string why = node.refusals.empty() ? "no tuned backend takes it"
+                                                      : node.refusals.front().backend + " " +
+                                                                node.refusals.front().reason;
+        for (const uint32_t op : node.sources) {
+            if (claims.reasons[op].empty()) {
+                claims.reasons[op] = why;
+            }
+        }
+    }
+    return {};
+}
+
+// Folded operators whose results nothing that is claimed reads.
+void leaveUnread(const tflite::Subgraph& subgraph, const Importer& importer, Claims& claims) {
+    std::set<int32_t> read;
+    // In the order of execution, so backwards: a folded operator may read another.
+    for (size_t op = claims.reasons.size(); op-- > 0;) {
+        const tflite::Operator& each = subgraph.operators[op];
+        if (claims.reasons[op].empty() && importer.isFolded(op) &&
+            std::ranges::none_of(each.outputs,
+                                 [&](int32_t tensor) { return read.contains(tensor); })) {
+            claims.reasons[op] = kUnread;
+        }
+        if (claims.reasons[op].empty()) {
+            read.insert(each.inputs.begin(), each.inputs.end());
+        }
+    }
+}
+
+}  // namespace
+
+size_t Claims::count() const {
+    return static_cast<size_t>(std::ranges::count_if(reasons, &std::string::empty));
+}
+
+std::string Claims::report(const tflite::Subgraph& subgraph, std::string_view processor) const {
+    std::string text = "{\"processor\": " + quoted(processor) +
+                       ", \"operators\": " + std::to_string(reasons.size()) +
+                       ", \"taken\": " + std::to_string(count()) + ", \"left\": [";
+    bool isFirst = true;
+    for (size_t op = 0; op < reasons.size(); ++op) {
+        if (reasons[op].empty()) {
+            continue;
+        }
+        text.append(isFirst ? "" : ", ");
+        isFirst = false;
+        text.append("{\"operator\": " + quoted(subgraph.label(op)) +
+                    ", \"reason\": " + quoted(reasons[op]) + "}");
+    }
+    return text + "]}";
+}
+
+Result<Claims> claim(const tflite::Model& model, const engine::BackendList& backends) {
+    HALYARD_ASSIGN_OR_RETURN(const Importer importer,
+                             Importer::create(model, 0, {.controlFlow = false}));
+    Claims claims;
+    for (size_t op = 0; op < importer.operatorCount(); ++op) {
+        claims.reasons.push_back(importer.reason(op));
+    }
+    HALYARD_RETURN_IF_ERROR(leaveUntuned(model, importer, backends, claims));
+    leaveUnread(model.subgraphs.front(), importer, claims);
+    return claims;
+}
+
+}  // namespace halyard::vendor
