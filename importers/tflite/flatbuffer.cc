@@ -30,8 +30,7 @@ struct SubgraphTable {
 };
 struct TensorTable {
     static constexpr size_t kShape = 0, kType = 1, kBuffer = 2, kName = 3, kQuantization = 4,
-                            kIsVariable = 5, kSparsity = 6, kShapeSignature = 7,
-                            kVariantTensors = 9, kFirstUnknown = 10;
+                            kIsVariable = 5, kSparsity = 6, kVariantTensors = 9, kFirstUnknown = 10;
 };
 struct QuantizationTable {
     static constexpr size_t kScale = 2, kZeroPoint = 3, kDetailsType = 4, kAxis = 6;
@@ -220,12 +219,6 @@ class Reader {
             tensor.unreadable = type.status().message();
         }
         HALYARD_ASSIGN_OR_RETURN(tensor.shape, table.numbers<int32_t>(TensorTable::kShape));
-        HALYARD_ASSIGN_OR_RETURN(const std::vector<int32_t> signature,
-                                 table.numbers<int32_t>(TensorTable::kShapeSignature));
-        // Of the two the signature has the extents that only a run tells.
-        if (signature.size() == tensor.shape.size()) {
-            tensor.shape = signature;
-        }
         HALYARD_ASSIGN_OR_RETURN(const auto isVariable,
                                  table.number<uint8_t>(TensorTable::kIsVariable, 0));
         tensor.isVariable = isVariable != 0;

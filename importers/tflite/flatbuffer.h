@@ -14,6 +14,9 @@
 
 namespace halyard::tflite {
 
+// Shapes are those of the file, where an extent that may change is 1 as a rule: what runtimes begin
+// with, too, before anyone resizes an input.
+//
 // The model in these bytes, whose constants stay where they are: `owner` keeps the bytes alive and
 // unchanged. INVALID_ARGUMENT says where the file is broken; UNSUPPORTED of one with a version or
 // an identifier that is not known. What a tensor or an operator has that is not known makes these

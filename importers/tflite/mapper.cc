@@ -3,7 +3,6 @@
 #include "importers/tflite/mapper.h"
 
 #include <algorithm>
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -161,10 +160,18 @@ Result<engine::PaddingScheme> Mapper::padding(size_t option) {
 
 Result<engine::Activation> Mapper::activation(size_t option) {
     const int32_t found = integer(option);
-    if (const auto activation = fused(static_cast<FusedActivation>(found))) {
-        return *activation;
+    switch (const auto given = static_cast<FusedActivation>(found)) {
+        case FusedActivation::TANH:
+        case FusedActivation::SIGN_BIT:
+            return unsupported(std::string("its fused activation is ") +
+                               (given == FusedActivation::TANH ? "TANH" : "SIGN_BIT") +
+                               ", which TFLite's kernels leave away");
+        default:
+            if (const auto activation = fused(given)) {
+                return *activation;
+            }
+            return unsupported("its fused activation is " + std::to_string(found));
     }
-    return unsupported("its fused activation is " + std::to_string(found));
 }
 
 Result<FusedActivation> Mapper::fusedActivation(size_t option) {
@@ -501,15 +508,6 @@ Result<TensorId> Mapper::emitInner(engine::NodeDescriptor descriptor, std::vecto
     return ids.front();
 }
 
-Status Mapper::emitBehind(engine::NodeDescriptor descriptor, std::vector<TensorId> inputs,
-                          engine::Activate::Function function) {
-    HALYARD_ASSIGN_OR_RETURN(const int32_t index, output());
-    HALYARD_ASSIGN_OR_RETURN(TensorType type, declared(index));
-    HALYARD_ASSIGN_OR_RETURN(const TensorId inner,
-                             emitInner(std::move(descriptor), std::move(inputs), std::move(type)));
-    return emit(engine::Activate{.function = function}, {inner});
-}
-
 Status Mapper::define(int32_t index, TensorType type, std::vector<uint8_t> bytes) {
     if (isKnown(index) || find(index).has_value()) {
         return unsupported(shown(index) + " is there already");
@@ -566,9 +564,8 @@ Result<engine::NestedGraph> Mapper::nested(int32_t index, std::span<const Tensor
         return unsupported("it names subgraph " + std::to_string(index) + ", of which there are " +
                            std::to_string(mModel.subgraphs.size()));
     }
-    Surroundings inner = {.callers = mSurroundings.callers,
-                          .shapes = {},
-                          .mapped = mSurroundings.mapped};
+    Surroundings inner = {
+            .callers = mSurroundings.callers, .shapes = {}, .mapped = mSurroundings.mapped};
     inner.callers.push_back(mSubgraph);
     const auto subgraph = static_cast<size_t>(index);
     if (std::ranges::find(inner.callers, subgraph) != inner.callers.end()) {
@@ -595,8 +592,7 @@ Result<engine::NestedGraph> Mapper::nested(int32_t index, std::span<const Tensor
     if (imported.inputs != called.inputs || !imported.states.empty()) {
         return unsupported(named + " keeps a state, or reads what it is not given");
     }
-    return engine::NestedGraph{
-            std::make_shared<const engine::Graph>(std::move(imported.graph))};
+    return engine::NestedGraph{std::make_shared<const engine::Graph>(std::move(imported.graph))};
 }
 
 }  // namespace halyard::tflite

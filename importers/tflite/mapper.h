@@ -33,7 +33,7 @@ using engine::TensorId;
 
 // Where a subgraph inside an operator is mapped.
 struct Surroundings {
-    std::vector<size_t> callers;             // the subgraphs around it, outermost first
+    std::vector<size_t> callers;              // the subgraphs around it, outermost first
     std::map<int32_t, engine::Shape> shapes;  // of its inputs, as they are given
     // Subgraphs that were mapped inside the outermost one, each as often as it was.
     std::shared_ptr<size_t> mapped;
@@ -86,11 +86,12 @@ class Mapper {
     // One that changes nothing of what is computed here.
     void accept(size_t option) { mRead[option] = true; }
     Result<engine::PaddingScheme> padding(size_t option);
-    // TANH and SIGMOID for floats only.
+    // Of a cell: also TANH and SIGMOID, for floats only.
     Result<FusedActivation> fusedActivation(size_t option);
     // The engine's activation of a fused one; nothing where it has none.
     static std::optional<engine::Activation> fused(FusedActivation activation);
-    // A fused activation that the engine's nodes have: a refusal of others.
+    // A fused activation that the engine's nodes have: a refusal of others, which TFLite's kernels
+    // compute as if they were not there.
     Result<engine::Activation> activation(size_t option);
 
     // ---- Values ---------------------------------------------------------------------------------
@@ -155,8 +156,7 @@ class Mapper {
     // A copy of `id` with other extents, as an output or on the way.
     Status emitReshape(TensorId id, std::span<const int32_t> extents, int32_t output);
     Result<TensorId> reshaped(TensorId id, std::span<const int32_t> extents);
-    // As emit(), for a node that has an activation: sets it where the engine has it fused, and puts
-    // a node behind otherwise. `descriptor` is of a kind with a field `activation`.
+    // As emit(), for a node with a field `activation`, which becomes that of the option.
     template <typename Descriptor>
     Status emitActivated(Descriptor descriptor, std::vector<TensorId> inputs, size_t option);
     // What a variable tensor becomes.
@@ -168,8 +168,6 @@ class Mapper {
 
   private:
     friend class Importer;
-    Status emitBehind(engine::NodeDescriptor descriptor, std::vector<TensorId> inputs,
-                      engine::Activate::Function function);
     Result<TensorId> addConstant(int32_t tensor);
     Result<std::vector<TensorId>> addNode(engine::NodeDescriptor descriptor,
                                           std::vector<TensorId> inputs,
@@ -200,14 +198,8 @@ Handler findHandler(int32_t code);
 
 template <typename Descriptor>
 Status Mapper::emitActivated(Descriptor descriptor, std::vector<TensorId> inputs, size_t option) {
-    HALYARD_ASSIGN_OR_RETURN(const FusedActivation activation, fusedActivation(option));
-    if (const std::optional<engine::Activation> found = fused(activation)) {
-        descriptor.activation = *found;
-        return emit(std::move(descriptor), std::move(inputs));
-    }
-    return emitBehind(std::move(descriptor), std::move(inputs),
-                      activation == FusedActivation::TANH ? engine::Activate::Function::TANH
-                                                          : engine::Activate::Function::LOGISTIC);
+    HALYARD_ASSIGN_OR_RETURN(descriptor.activation, activation(option));
+    return emit(std::move(descriptor), std::move(inputs));
 }
 
 }  // namespace halyard::tflite

@@ -78,10 +78,10 @@ Status emitConvolution(Mapper& mapper, const Layer& layer, engine::Activation ac
 Status mapFullyConnected(Mapper& mapper) {
     using Options = FullyConnectedOptions;
     HALYARD_RETURN_IF_ERROR(mapper.checkInputCount(2, 3));
-    HALYARD_RETURN_IF_ERROR(mapper.checkOutputCount(1, 1));
     if (const int32_t format = mapper.integer(Options::kWeightsFormat); format != 0) {
         return unsupported("its weights are in the format " + std::to_string(format));
     }
+    HALYARD_RETURN_IF_ERROR(mapper.checkOutputCount(1, 1));
     HALYARD_ASSIGN_OR_RETURN(Layer layer, readLayer(mapper));
     // How runtimes round the activations of hybrid layers, which stay as they are here.
     mapper.accept(Options::kAsymmetricQuantizeInputs);

@@ -132,8 +132,7 @@ Status mapPack(Mapper& mapper) {
         return unsupported("it has " + std::to_string(parts.size()) + " inputs, and packs " +
                            std::to_string(count));
     }
-    return mapper.emit(engine::Pack{.axis = mapper.integer(PackOptions::kAxis)},
-                       std::move(parts));
+    return mapper.emit(engine::Pack{.axis = mapper.integer(PackOptions::kAxis)}, std::move(parts));
 }
 
 Status mapUnpack(Mapper& mapper) {
@@ -142,8 +141,7 @@ Status mapUnpack(Mapper& mapper) {
             checkCount(mapper, mapper.integer(UnpackOptions::kNum), "parts to unpack"));
     HALYARD_ASSIGN_OR_RETURN(const TensorId x, mapper.readInput(0));
     HALYARD_ASSIGN_OR_RETURN(const size_t rank, rankOf(mapper, x));
-    HALYARD_ASSIGN_OR_RETURN(const size_t axis,
-                             axisOf(mapper.integer(UnpackOptions::kAxis), rank));
+    HALYARD_ASSIGN_OR_RETURN(const size_t axis, axisOf(mapper.integer(UnpackOptions::kAxis), rank));
     const std::vector<int32_t>& outputs = mapper.op().outputs;
     const int32_t extent = mapper.typeOf(x).shape[axis];
     if (extent == engine::kUnknownDimension || static_cast<size_t>(extent) != outputs.size()) {
@@ -213,8 +211,8 @@ Status mapSplitV(Mapper& mapper) {
         size[axis] = sizes[i];
         const TensorId from = mapper.int32Constant(begin);
         const TensorId count = mapper.int32Constant(size);
-        HALYARD_RETURN_IF_ERROR(mapper.emitTo(engine::Slice{}, {x, from, count},
-                                              std::span(&outputs[i], 1)));
+        HALYARD_RETURN_IF_ERROR(
+                mapper.emitTo(engine::Slice{}, {x, from, count}, std::span(&outputs[i], 1)));
         begin[axis] += sizes[i];
     }
     return {};
@@ -273,8 +271,8 @@ namespace {
 // Images of BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND. One of three axes has no width: it has one of
 // 1 on the way.
 struct Blocks {
-    TensorId x = kNoTensor;    // [N, H, W, C]
-    bool isFlat = false;       // of three axes
+    TensorId x = kNoTensor;      // [N, H, W, C]
+    bool isFlat = false;         // of three axes
     std::vector<int32_t> block;  // of H and W
     std::vector<int32_t> ends;   // before and after H and W
 };
@@ -336,9 +334,9 @@ Status mapBatchToSpace(Mapper& mapper) {
     if (std::ranges::all_of(crops, [](int32_t crop) { return crop == 0; })) {
         return emitBlocks(mapper, blocks, engine::BatchToSpace{}, {blocks.x, block});
     }
-    HALYARD_ASSIGN_OR_RETURN(const TensorId whole,
-                             mapper.emitInner(engine::BatchToSpace{}, {blocks.x, block},
-                                              mapper.typeOf(blocks.x)));
+    HALYARD_ASSIGN_OR_RETURN(
+            const TensorId whole,
+            mapper.emitInner(engine::BatchToSpace{}, {blocks.x, block}, mapper.typeOf(blocks.x)));
     HALYARD_ASSIGN_OR_RETURN(std::vector<int32_t> size, mapper.extents(whole));
     const int64_t height = int64_t{size[1]} - crops[0] - crops[1];
     const int64_t width = int64_t{size[2]} - crops[2] - crops[3];
