@@ -132,8 +132,12 @@ Status Kernel::invoke(TfLiteContext* context) {
         HALYARD_RETURN_IF_ERROR(bind(context, mProgram->outputs[i], mOutputSizes[i], data));
         mOutputs[i].bytes = {data, mOutputSizes[i]};
     }
-    HALYARD_RETURN_IF_ERROR(
-            mExecution->run(mInputs, mOutputs, {.trace = mProfile.get()}, &mLastRun));
+    const Status status = mExecution->run(mInputs, mOutputs, {.trace = mProfile.get()}, &mLastRun);
+    if (!status.ok()) {
+        // What it recorded is no whole run.
+        mProfile = nullptr;
+        return status;
+    }
     if (mProfile != nullptr) {
         mProfile->endRun();
     }
