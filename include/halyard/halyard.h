@@ -256,9 +256,10 @@ HALYARD_API halyard_status halyard_graph_set_relaxed(halyard_graph* graph, int32
                                                      halyard_message* message);
 
 /* A new graph of the main subgraph of a .tflite file, whose bytes `file` has as a constant has its
- * own. Inputs and outputs are those of the file, by their names; a variable tensor is an input and
- * an output behind all others, which the caller carries from run to run, zeros first. UNSUPPORTED
- * names the first operator that the engine can't express, and why. */
+ * own. Inputs and outputs are those of the file, by their names and with its shapes, where an
+ * extent that may change is 1 as a rule; a variable tensor is an input and an output behind all
+ * others, which the caller carries from run to run, zeros first. UNSUPPORTED names the first
+ * operator that the engine can't express, and why. */
 HALYARD_API halyard_status halyard_graph_import_tflite(const halyard_constant* file,
                                                        halyard_graph** graph,
                                                        halyard_message* message);

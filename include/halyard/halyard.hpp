@@ -299,6 +299,21 @@ class Graph {
         return Graph(handle);
     }
 
+    // Of a .tflite file, whose bytes are copied.
+    static Result<Graph> importTflite(std::span<const std::byte> file) {
+        halyard_constant bytes = detail::sized<halyard_constant>();
+        bytes.data = file.data();
+        bytes.size = file.size();
+        halyard_graph* handle = nullptr;
+        Status status = detail::statusOf([&](halyard_message* message) {
+            return halyard_graph_import_tflite(&bytes, &handle, message);
+        });
+        if (!status.ok()) {
+            return status;
+        }
+        return Graph(handle);
+    }
+
     Result<Tensor> addTensor(const TensorType& type, const char* name = nullptr) {
         const halyard_tensor_options options = optionsOf(type, name);
         Tensor tensor = kNoTensor;

@@ -5,9 +5,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.harness import opencl
+from tests.harness.tflite_file import GraphFile
 
 from .conftest import run
 
@@ -17,6 +19,17 @@ Programs = Callable[[str], Path]
 def test_runs_programs_as_they_should(program: Programs) -> None:
     """Known values, borrowed constants, saved programs, control flow, limits, profiles."""
     assert run(program("running")) == ""
+
+
+def test_imports_tflite_files(program: Programs, tmp_path: Path) -> None:
+    """Known values; bytes that are copied or lent; files that are cut anywhere."""
+    graph = GraphFile()
+    x, total = graph.input((1, 4)), graph.tensor((1, 4))
+    one = graph.constant(np.ones(1, np.float32))
+    graph.add("ADD", [x, one], [total], "AddOptions", fusedActivationFunction=1)
+    file = tmp_path / "add.tflite"
+    file.write_bytes(graph.content(total))
+    assert run(program("importing"), file) == ""
 
 
 def test_refuses_what_breaks_the_rules(program: Programs) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from .conftest import ROOT, run
 
-# Of the release build, stripped, which has 8.0 MB (docs/library.md).
-MOST_BYTES = 8_200_000
+# Of the release build, stripped, which has 8.7 MB, half a MB of it the importer
+# (docs/library.md).
+MOST_BYTES = 8_900_000
 
 
 def test_installs_headers_library_and_what_finds_it(prefix: Path) -> None:
