@@ -2,9 +2,11 @@
 //
 // NNAPI's C functions, called in any order: objects are those that the library gave, or null, in
 // any state; numbers and sizes are any, and memory is there for as long as objects that were told
-// of it. What must hold: each answer is a result code that its function may give.
+// of it. What must hold: each answer is a result code that its function may give, and callbacks are
+// told of what has happened, and of nothing that is null.
 
 #include <android/NeuralNetworks.h>
+#include <support_library_functions.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -114,6 +116,27 @@ void expectOfDevices(std::string_view function, int code) {
         default:
             expectOfArguments(function, code);
     }
+}
+
+void onCompilation(const void* /*context*/, const ANeuralNetworksDiagnosticCompilationInfo* info) {
+    require(SL_ANeuralNetworksDiagnosticCompilationInfo_getModelArchHash(info) != nullptr,
+            "a compilation has a hash");
+    require(*SL_ANeuralNetworksDiagnosticCompilationInfo_getDeviceIds(info) != 0,
+            "a compilation has devices");
+    expectOfDevices("a compilation",
+                    SL_ANeuralNetworksDiagnosticCompilationInfo_getErrorCode(info));
+}
+
+void onExecution(const void* /*context*/, const ANeuralNetworksDiagnosticExecutionInfo* info) {
+    require(SL_ANeuralNetworksDiagnosticExecutionInfo_getModelArchHash(info) != nullptr,
+            "an execution has a hash");
+    require(*SL_ANeuralNetworksDiagnosticExecutionInfo_getDeviceIds(info) != 0,
+            "an execution has devices");
+    expectOfDevices("an execution",
+                    static_cast<int>(SL_ANeuralNetworksDiagnosticExecutionInfo_getErrorCode(info)));
+    require(SL_ANeuralNetworksDiagnosticExecutionInfo_getExecutionMode(info) !=
+                    ANNDIAG_EXECUTION_MODE_UNKNOWN,
+            "an execution has a mode");
 }
 
 class Calls {
@@ -603,6 +626,7 @@ const bool kHasDevices = setenv("HALYARD_NNAPI_DEVICES",
 
 void run(std::span<const uint8_t> bytes) {
     require(kHasDevices, "the devices can be named");
+    SL_ANeuralNetworksDiagnostic_registerCallbacks(onCompilation, onExecution, nullptr);
     Choices choices(bytes);
     Calls calls(choices);
     while (!choices.empty()) {

@@ -2,10 +2,15 @@
 
 #include "tests/nnapi/failing_device.h"
 
+#include <gtest/gtest.h>
+
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "driver/device/device.h"
+#include "driver/device/local_device.h"
 
 namespace halyard::nnapi_test {
 namespace {
@@ -111,17 +116,34 @@ class FailingDevice final : public driver::IDevice {
     FailingDevice(std::shared_ptr<driver::IDevice> device, std::shared_ptr<Faults> faults)
         : mDevice(std::move(device)), mFaults(std::move(faults)) {}
 
-    driver::HalVersion version() const override { return mDevice->version(); }
+    driver::HalVersion version() const override {
+        return mFaults->version.value_or(mDevice->version());
+    }
     Result<std::string> versionString() override { return mDevice->versionString(); }
     Result<driver::DeviceStatus> status() override { return mDevice->status(); }
     Result<driver::DeviceType> type() override { return mDevice->type(); }
-    Result<driver::Capabilities> capabilities() override { return mDevice->capabilities(); }
+    Result<driver::Capabilities> capabilities() override {
+        HALYARD_ASSIGN_OR_RETURN(driver::Capabilities told, mDevice->capabilities());
+        if (mFaults->performance.has_value()) {
+            told.relaxedFloat32toFloat16PerformanceScalar = *mFaults->performance;
+            told.relaxedFloat32toFloat16PerformanceTensor = *mFaults->performance;
+            told.ifPerformance = *mFaults->performance;
+            told.whilePerformance = *mFaults->performance;
+            for (driver::OperandPerformance& each : told.operandPerformance) {
+                each.info = *mFaults->performance;
+            }
+        }
+        return told;
+    }
     Result<std::vector<driver::Extension>> extensions() override { return mDevice->extensions(); }
     Result<driver::NumberOfCacheFiles> numberOfCacheFiles() override {
         return mDevice->numberOfCacheFiles();
     }
     Result<std::vector<bool>> supportedOperations(const driver::Model& model) override {
         HALYARD_RETURN_IF_ERROR(mFaults->next());
+        if (mFaults->asked != nullptr) {
+            mFaults->asked(model);
+        }
         HALYARD_ASSIGN_OR_RETURN(std::vector<bool> supported, mDevice->supportedOperations(model));
         for (size_t i = 0; i < supported.size() && mFaults->takes != nullptr; ++i) {
             supported[i] = supported[i] && mFaults->takes(i);
@@ -174,6 +196,25 @@ class FailingDevice final : public driver::IDevice {
 std::shared_ptr<driver::IDevice> makeFailingDevice(std::shared_ptr<driver::IDevice> device,
                                                    std::shared_ptr<Faults> faults) {
     return std::make_shared<FailingDevice>(std::move(device), std::move(faults));
+}
+
+std::shared_ptr<driver::IDevice> localDevice(std::string_view backend) {
+    driver::Options options;
+    options.backends = {std::string(backend)};
+    options.threads = 1;
+    Result<std::unique_ptr<driver::Device>> device = driver::Device::create(std::move(options));
+    EXPECT_TRUE(device.ok()) << device.status().toString();
+    return makeLocalDevice(std::shared_ptr<const driver::Device>(*std::move(device)),
+                           driver::kNewestVersion);
+}
+
+std::unique_ptr<ANeuralNetworksDevice> runtimeDevice(std::string name,
+                                                     nnapi::RuntimeDevice::Place place,
+                                                     std::shared_ptr<driver::IDevice> device) {
+    Result<std::unique_ptr<ANeuralNetworksDevice>> made = nnapi::RuntimeDevice::of(
+            std::move(name), place, std::move(device), driver::kNewestVersion);
+    EXPECT_TRUE(made.ok()) << made.status().toString();
+    return *std::move(made);
 }
 
 }  // namespace halyard::nnapi_test

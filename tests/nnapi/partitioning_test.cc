@@ -18,8 +18,6 @@
 #include <variant>
 #include <vector>
 
-#include "driver/device/device.h"
-#include "driver/device/local_device.h"
 #include "nnapi/compilation.h"
 #include "nnapi/memory.h"
 #include "nnapi/runtime.h"
@@ -34,24 +32,6 @@ using nnapi::RuntimeDevice;
 
 const std::vector<uint32_t> kExtents = {3, 5};
 constexpr size_t kElements = 15;
-
-std::shared_ptr<driver::IDevice> localDevice(std::string_view backend) {
-    driver::Options options;
-    options.backends = {std::string(backend)};
-    options.threads = 1;
-    Result<std::unique_ptr<driver::Device>> device = driver::Device::create(std::move(options));
-    EXPECT_TRUE(device.ok()) << device.status().toString();
-    return makeLocalDevice(std::shared_ptr<const driver::Device>(*std::move(device)),
-                           driver::kNewestVersion);
-}
-
-std::unique_ptr<ANeuralNetworksDevice> runtimeDevice(std::string name, RuntimeDevice::Place place,
-                                                     std::shared_ptr<driver::IDevice> device) {
-    Result<std::unique_ptr<ANeuralNetworksDevice>> made =
-            RuntimeDevice::of(std::move(name), place, std::move(device), driver::kNewestVersion);
-    EXPECT_TRUE(made.ok()) << made.status().toString();
-    return *std::move(made);
-}
 
 // A model of operations whose results each backend has bit for bit.
 struct RandomModel {
