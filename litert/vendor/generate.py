@@ -125,8 +125,8 @@ def interface(name: str, entry: Mapping[str, Any]) -> list[str]:
 def abi(known: Mapping[str, Any]) -> str:
     major, minor, patch = known["api_version"]
     lines = [
-        LICENSE + "//\n// Written by litert/vendor/generate.py: LiteRT's vendor interface, as far as",
-        "// it is used.",
+        LICENSE + "//\n// Written by litert/vendor/generate.py: LiteRT's vendor interface,",
+        "// as far as it is used.",
         "",
         "#pragma once",
         "",

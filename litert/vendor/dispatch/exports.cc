@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that the dispatch library exports: the one that LiteRT looks up, and one that tells
-// callers in the process whether a model really came here.
+// The functions that the dispatch library exports: the one that LiteRT looks up, and two for
+// callers in the process: whether a model really came here, and whether options are in order, of
+// which LiteRT only says that there is no accelerator.
 
 #include <algorithm>
 #include <string>
 
 #include "litert/vendor/dispatch/library.h"
+#include "litert/vendor/options.h"
+#include "litert/vendor/processor.h"
 #include "litert/vendor/tables.h"
 
 using halyard::vendor::Library;
@@ -48,4 +51,22 @@ extern "C" HALYARD_EXPORT size_t halyard_litert_dispatch_counts(uint64_t* counts
         std::copy_n(values, std::min(room, std::size(values)), counts);
     }
     return std::size(values);
+}
+
+// Checks a text of options (options.h). Writes why it is not in order, cut to the room with a zero
+// behind it, and gives the whole length: 0 where it is.
+extern "C" HALYARD_EXPORT size_t halyard_litert_dispatch_check(const char* options, char* why,
+                                                               size_t room) {
+    const auto check = [&]() -> halyard::Status {
+        HALYARD_ASSIGN_OR_RETURN(const halyard::vendor::Options read,
+                                 halyard::vendor::parseOptions(options == nullptr ? "" : options));
+        return halyard::vendor::checkName(read.processor);
+    };
+    const halyard::Status status = check();
+    const std::string_view message = status.ok() ? std::string_view() : status.message();
+    if (why != nullptr && room > 0) {
+        const size_t count = message.copy(why, room - 1);
+        why[count] = '\0';
+    }
+    return message.size();
 }

@@ -65,7 +65,8 @@ HALYARD_EXPORT abi::Status LiteRtCreateCompilerPlugin(const abi::CompilerTable* 
     if (plugin == nullptr) {
         return answerMissing("LiteRtCreateCompilerPlugin");
     }
-    *plugin = nullptr;
+    // Before LiteRT 2.2 the arguments were others: what is no table may be followed by no place
+    // for the plugin.
     Result<std::unique_ptr<const Plugin>> created = Plugin::create(table, options);
     if (!created.ok()) {
         return answer(created.status(), "Halyard's compiler plugin");

@@ -215,6 +215,7 @@ class Reader {
             if (mLiteRt.getCustomCode(op, &name) == 0 && name != nullptr) {
                 read.customName = name;
             }
+            read.unreadable = "LiteRT does not tell a custom operator's options";
         }
         HALYARD_RETURN_IF_ERROR(
                 readList(mLiteRt.getNumOpInputs, mLiteRt.getOpInput, op, "input", read.inputs));
