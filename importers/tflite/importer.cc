@@ -47,11 +47,27 @@ KnownConstants emptyConstants(const Subgraph& subgraph) {
     return found;
 }
 
+std::string reasonOfWide(const Mapper& mapper, int32_t tensor) {
+    return mapper.shown(tensor) + " is INT64, which the engine has for constants only";
+}
+
+// About the operator that computes it.
+Status refusalOfWideOutput(const Mapper& mapper, int32_t tensor) {
+    const Status refusal = unsupported(reasonOfWide(mapper, tensor));
+    const std::vector<Operator>& operators = mapper.subgraph().operators;
+    const auto op = std::ranges::find_if(operators, [&](const Operator& each) {
+        return std::ranges::count(each.outputs, tensor) > 0;
+    });
+    return op == operators.end()
+                   ? refusal
+                   : refusal.atOperation(static_cast<uint32_t>(op - operators.begin()));
+}
+
 // INT64 stands for constants alone.
 std::string reasonOfWideOutput(const Mapper& mapper, const Operator& op) {
     for (const int32_t output : op.outputs) {
-        if (mapper.tensor(output).type == ElementType::INT64) {
-            return mapper.shown(output) + " is INT64, which the engine has for constants only";
+        if (output != kOmitted && mapper.tensor(output).type == ElementType::INT64) {
+            return reasonOfWide(mapper, output);
         }
     }
     return {};
@@ -160,6 +176,9 @@ Result<ImportedGraph> Importer::buildFrom(std::span<const uint32_t> operators,
     ImportedGraph imported;
     std::vector<TensorId> outputIds;
     for (const int32_t tensor : outputs) {
+        if (!all && subgraph.tensors[tensor].type == ElementType::INT64) {
+            return refusalOfWideOutput(mapper, tensor);
+        }
         // What passes through, or is a constant, is read.
         HALYARD_ASSIGN_OR_RETURN(const TensorId id, mapper.read(tensor));
         outputIds.push_back(id);

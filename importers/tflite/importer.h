@@ -80,11 +80,13 @@ class Importer {
     // The graph of these operators, which are taken and in ascending order. Its inputs are what
     // they read and none of them computes, in the order of `inputs` where they are named there, the
     // rest behind; its outputs are the tensors `outputs`, then what states become. INVALID_ARGUMENT
-    // where an operator is not taken, or an output is neither computed nor known.
+    // where an operator is not taken, or an output is neither computed nor known; UNSUPPORTED,
+    // about the operator that computes it, where an output is INT64: who reads it wants 64 bits.
     Result<ImportedGraph> build(std::span<const uint32_t> operators,
                                 std::span<const int32_t> inputs,
                                 std::span<const int32_t> outputs) const;
-    // The whole subgraph: UNSUPPORTED names the first operator that is not taken, and why.
+    // The whole subgraph: UNSUPPORTED names the first operator that is not taken, and why. Known
+    // outputs of INT64 are INT32.
     Result<ImportedGraph> buildAll() const;
 
   private:

@@ -461,17 +461,21 @@ Result<std::vector<TensorId>> Mapper::addNode(engine::NodeDescriptor descriptor,
     return ids;
 }
 
+Status Mapper::checkFree(int32_t index) const {
+    if (index == kOmitted) {
+        return unsupported("an output of it is left out");
+    }
+    return isKnown(index) || find(index).has_value()
+                   ? unsupported(shown(index) + " is there already")
+                   : Status();
+}
+
 Status Mapper::emitTo(engine::NodeDescriptor descriptor, std::vector<TensorId> inputs,
                       std::span<const int32_t> tensors) {
     std::vector<TensorType> types;
     std::vector<std::string> names;
     for (const int32_t index : tensors) {
-        if (index == kOmitted) {
-            return unsupported("an output of it is left out");
-        }
-        if (isKnown(index) || find(index).has_value()) {
-            return unsupported(shown(index) + " is there already");
-        }
+        HALYARD_RETURN_IF_ERROR(checkFree(index));
         HALYARD_ASSIGN_OR_RETURN(TensorType type, declared(index));
         types.push_back(std::move(type));
         names.push_back(tensor(index).name);
@@ -509,9 +513,7 @@ Result<TensorId> Mapper::emitInner(engine::NodeDescriptor descriptor, std::vecto
 }
 
 Status Mapper::define(int32_t index, TensorType type, std::vector<uint8_t> bytes) {
-    if (isKnown(index) || find(index).has_value()) {
-        return unsupported(shown(index) + " is there already");
-    }
+    HALYARD_RETURN_IF_ERROR(checkFree(index));
     HALYARD_ASSIGN_OR_RETURN(const TensorId id, constant(std::move(type), std::move(bytes)));
     mTensors[index] = id;
     return {};
@@ -528,9 +530,7 @@ Status Mapper::defineIntegers(int32_t index, const Shape& shape, std::span<const
 }
 
 Status Mapper::alias(int32_t index, TensorId id) {
-    if (isKnown(index) || find(index).has_value()) {
-        return unsupported(shown(index) + " is there already");
-    }
+    HALYARD_RETURN_IF_ERROR(checkFree(index));
     HALYARD_ASSIGN_OR_RETURN(TensorType type, declared(index));
     type.shape = typeOf(id).shape;
     if (!(type == typeOf(id))) {

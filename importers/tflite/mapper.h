@@ -169,6 +169,8 @@ class Mapper {
   private:
     friend class Importer;
     Result<TensorId> addConstant(int32_t tensor);
+    // A refusal of an output that is left out, or that something has computed.
+    Status checkFree(int32_t tensor) const;
     Result<std::vector<TensorId>> addNode(engine::NodeDescriptor descriptor,
                                           std::vector<TensorId> inputs,
                                           std::vector<engine::TensorType> outputs,

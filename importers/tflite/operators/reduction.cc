@@ -214,35 +214,37 @@ Status mapArgMin(Mapper& mapper) {
     return mapArgMinMax(mapper, engine::ArgMinMax::Function::MIN);
 }
 
+// Of equals TFLite has the first one first, and the engine the last one: it is given each row from
+// its end, and the places are counted from there.
 Status mapTopK(Mapper& mapper) {
     HALYARD_RETURN_IF_ERROR(mapper.checkInputCount(2, 2));
     HALYARD_RETURN_IF_ERROR(mapper.checkOutputCount(2, 2));
     HALYARD_ASSIGN_OR_RETURN(const TensorId x, mapper.readInput(0));
     HALYARD_ASSIGN_OR_RETURN(const int32_t index, mapper.input(1));
     HALYARD_ASSIGN_OR_RETURN(const int32_t count, mapper.oneInteger(index, "number of elements"));
-    HALYARD_ASSIGN_OR_RETURN(const size_t rank, rankOf(mapper, x));
-    const int32_t length = rank == 0 ? 0 : mapper.typeOf(x).shape[rank - 1];
-    if (length <= 0) {
-        return unsupported("its last axis has " + std::to_string(length) + " elements");
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<int32_t> extents, mapper.extents(x));
+    if (extents.empty()) {
+        return unsupported("its input is a scalar");
     }
-    // Of equals TFLite has the first one first, and the node the last one: they change places.
-    const auto last = static_cast<int32_t>(rank - 1);
-    HALYARD_ASSIGN_OR_RETURN(
-            const TensorId reversed,
-            mapper.emitInner(engine::Reverse{}, {x, mapper.int32Constant(std::span(&last, 1))},
-                             mapper.typeOf(x)));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorType values,
-                             mapper.declared(mapper.op().outputs[0]));
-    HALYARD_ASSIGN_OR_RETURN(const engine::TensorType places,
-                             mapper.declared(mapper.op().outputs[1]));
+    HALYARD_ASSIGN_OR_RETURN(const int32_t valuesIndex, mapper.output(0));
+    HALYARD_ASSIGN_OR_RETURN(const int32_t placesIndex, mapper.output(1));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorType values, mapper.declared(valuesIndex));
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorType places, mapper.declared(placesIndex));
+    if (places.type != engine::DataType::INT32) {
+        return unsupported(mapper.shown(placesIndex) + " is " + places.toString() + ", not INT32");
+    }
+    const auto axis = static_cast<int32_t>(extents.size() - 1);
+    const TensorId axes = mapper.int32Constant(std::span(&axis, 1));
+    HALYARD_ASSIGN_OR_RETURN(const TensorId reversed,
+                             mapper.emitInner(engine::Reverse{}, {x, axes}, mapper.typeOf(x)));
     HALYARD_ASSIGN_OR_RETURN(
             const std::vector<TensorId> found,
             mapper.emitInnerN(engine::TopK{.k = count}, {reversed}, {values, places}));
-    HALYARD_RETURN_IF_ERROR(mapper.alias(mapper.op().outputs[0], found[0]));
-    const int32_t most = length - 1;
-    return mapper.emitTo(engine::Binary{.function = engine::Binary::Function::SUB},
-                         {mapper.int32Constant(std::span(&most, 1)), found[1]},
-                         std::span(&mapper.op().outputs[1], 1));
+    const int32_t last = extents.back() - 1;
+    const TensorId end = mapper.int32Constant(std::span(&last, 1));
+    HALYARD_RETURN_IF_ERROR(mapper.alias(valuesIndex, found[0]));
+    return mapper.emitTo(engine::Binary{.function = engine::Binary::Function::SUB}, {end, found[1]},
+                         std::span(&placesIndex, 1));
 }
 
 }  // namespace halyard::tflite
