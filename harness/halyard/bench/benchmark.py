@@ -16,7 +16,7 @@ from halyard.bench.clients import ManyClients
 from halyard.bench.cores import CoreTurns
 from halyard.bench.results import OURS, RELAXED, EngineResult, ModelResult, begun
 from halyard.bench.site import Site
-from halyard.bench.verification import compared, judge_placement, take_prepared
+from halyard.bench.verification import compared, judge_placement, take_prepared, tell_left
 from halyard.benchmark_model import AnyModel
 from halyard.comparison.reference import Reference, Repetitions, reference
 from halyard.devices import conditions
@@ -156,13 +156,15 @@ class Benchmark:
                     given = stack.enter_context(_relaxed(work)) if engine.name == RELAXED else work
                     process = stack.enter_context(engines[engine.name].prepare(given))
                 except (EngineRefused, NotExpressible, PackageMissing) as error:
-                    # There is no word for the model, or nothing to write it with: no failure.
+                    # There is no word for the model, or nothing to write it with: no failure of a
+                    # peer's.
                     engine.reason = str(error)
+                    engine.failed = not engine.is_peer and self._is_in_litert
                     continue
                 try:
                     take_prepared(engine, process, work, word)
                     if not engine.is_peer:
-                        judge_placement(engine, process.prepared(), self.backends)
+                        self._judge(engine, process.prepared(), result)
                 except HalyardError as error:
                     engine.fail(str(error))
                 if not engine.reason:
@@ -173,6 +175,17 @@ class Benchmark:
             step.unsure = bool(result.not_compared)
             step.outcome = "not compared" if step.unsure and not step.failed else ""
         return processes
+
+    @property
+    def _is_in_litert(self) -> bool:
+        return self.site is not None and self.site.is_in_litert
+
+    def _judge(self, engine: EngineResult, prepared: pb.CaseResult, result: ModelResult) -> None:
+        if self._is_in_litert:
+            tell_left(engine, prepared)
+            result.take_parts(prepared)
+        else:
+            judge_placement(engine, prepared, self.backends)
 
     def _write_outputs(self, result: ModelResult, engine: EngineResult, process: Served) -> None:
         if self.output_folder is not None and result.benchmark_model is not None:

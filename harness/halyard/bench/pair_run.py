@@ -12,9 +12,9 @@ from halyard.bench.benchmark_models import models_of
 from halyard.bench.pair import Pair, Side, Spec, Turns
 from halyard.bench.site import Site
 from halyard.bench.table import print_pair
-from halyard.bench.verification import judge_placement, take_prepared
+from halyard.bench.verification import judge_placement, take_prepared, tell_left
 from halyard.comparison.reference import Repetitions, reference
-from halyard.devices import Device, Wire, conditions, config_of, open_config
+from halyard.devices import Device, Wire, conditions, open_config, place_of
 from halyard.devices.conditions import Gate
 from halyard.engines.engine import EngineRefused
 from halyard.engines.served import EngineDied, Executions, Served
@@ -95,7 +95,11 @@ class PairRun:
             try:
                 process = stack.enter_context(site.engine(spec.driver).prepare(work))
                 take_prepared(side.engine, process, work, word)
-                judge_placement(side.engine, process.prepared(), spec.backends)
+                if site.is_in_litert:
+                    tell_left(side.engine, process.prepared())
+                    side.result.take_parts(process.prepared())
+                else:
+                    judge_placement(side.engine, process.prepared(), spec.backends)
             except (EngineRefused, EngineDied) as error:
                 side.engine.fail(str(error))
             step.failed = bool(side.engine.reason)
@@ -108,7 +112,7 @@ class PairRun:
         has a name for one alone."""
         opened = devices.opened
         if spec.device not in opened:
-            opened[spec.device] = stack.enter_context(open_config(config_of(spec.device)))
+            opened[spec.device] = stack.enter_context(open_config(place_of(spec.device)))
         service = self.site.service
         site = Site(
             opened[spec.device], EXECUTION_MODES[spec.mode], spec.hal, spec.instance, service

@@ -15,6 +15,7 @@ from halyard.bench.clients import ManyClients
 from halyard.bench.cores import OwnRounds
 from halyard.benchmark_model import AnyModel, BenchmarkModel, FileModel
 from halyard.comparison.difference import Difference
+from halyard.engines.parts import HOST
 from halyard.measurement.sustained import Sustained
 from halyard.model import DataType, RunnableModel
 from halyard.model.multiply_adds import multiply_adds
@@ -178,8 +179,14 @@ class ModelResult:
     target: str = ""  # what ours was reached as; empty: a process here
     parts: int = 1  # that it runs in
     host_parts: int = 0  # how many of them the host runs
+    is_counted: bool = True  # whether its multiply-adds are all that there are
     # Of each round whose engines had the same core, the least that it had before or after a turn.
     core_paces: list[float] = field(default_factory=list)
+
+    def take_parts(self, prepared: pb.CaseResult) -> None:
+        """Of a model that LiteRT runs, with ours inside."""
+        hosts = {row.partition for row in prepared.placement if row.backend == HOST}
+        self.parts, self.host_parts = prepared.partitions, len(hosts)
 
     @property
     def ours(self) -> EngineResult:
@@ -243,8 +250,7 @@ class ModelResult:
     def share_of_peak(self, engine: EngineResult, peak: Peak) -> float | None:
         """Of the machine's arithmetic with as many threads."""
         most = peak.operations_per_s(self.data_type)
-        # The multiply-adds of the host's parts are not counted.
-        unknown = engine.is_elsewhere or self.host_parts
+        unknown = engine.is_elsewhere or not self.is_counted
         if engine.median_ms is None or most == 0 or unknown:
             return None
         return 2 * self.multiply_adds / (engine.median_ms / 1e3) / most
@@ -350,6 +356,8 @@ def begun(benchmark_model: AnyModel, threads: int, word: str = "") -> ModelResul
         benchmark_model=benchmark_model,
         parts=parts,
         host_parts=hosts,
+        # Those of the host's parts are not.
+        is_counted=hosts == 0,
     )
 
 

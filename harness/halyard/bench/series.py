@@ -61,7 +61,9 @@ def measure_all(
     for benchmark_model in benchmark_models:
         try:
             with terminal.step(f"Building {benchmark_model}"):
-                _refuse_of_parts(benchmark_model, benchmark)
+                is_whole = benchmark.site is not None and benchmark.site.is_in_litert
+                if not is_whole:
+                    _refuse_of_parts(benchmark_model, benchmark)
                 work = Workload.of_model(benchmark_model)
                 site = benchmark.site.reaching(benchmark_model.runnable) if benchmark.site else None
         except DeviceError:
@@ -71,7 +73,8 @@ def measure_all(
             report.skipped.append(skipped)
             terminal.detail(f"{'PROBLEM  ' if skipped.failed else ''}{error}")
             continue
-        show_parts(terminal, benchmark_model)
+        if not is_whole:
+            show_parts(terminal, benchmark_model)
         with work:
             for count in counts:
                 if cool_down and report.results:

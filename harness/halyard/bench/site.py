@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where our engine runs: in a process on this machine, or as a service on a device."""
+"""Where our engine runs: in a process on this machine, inside LiteRT's runtime there, or as a
+service on a device."""
 
 from __future__ import annotations
 
@@ -9,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from halyard.devices import LiteRtDevice
 from halyard.devices.device import Device, ServiceOptions, Wire
 from halyard.engines.device_process import DeviceProcess
 from halyard.engines.engine import Engine
 from halyard.engines.halyard import TITLE, HalyardProcess
+from halyard.engines.in_litert import InLiteRt
 from halyard.engines.served import Served
 from halyard.engines.served_parts import ServedParts
 from halyard.engines.workload import Workload
@@ -29,7 +32,7 @@ from halyard.transport.hal_version import Choice
 @dataclass(frozen=True)
 class Site:
     """A device that has binder gets a service for each model, or is asked for the one that is
-    registered as `instance`. Others run the driver in the runner's process."""
+    registered as `instance`. Others run the driver in the runner's process, or LiteRT's runtime."""
 
     device: Device
     mode: pb.ExecutionMode = pb.EXECUTION_MODE_SYNC
@@ -42,6 +45,11 @@ class Site:
         if not self.device.has_binder:
             return Target.within(self.device)
         return Target.service(self.instance or self.service.instance, self.wire)
+
+    @property
+    def is_in_litert(self) -> bool:
+        """Models go to LiteRT whole, and what Halyard does not take there is LiteRT's own."""
+        return isinstance(self.device, LiteRtDevice)
 
     @property
     def wire(self) -> Wire:
@@ -84,6 +92,8 @@ class SiteEngine(Engine):
 
     def prepare(self, work: Workload) -> Served:
         """Parts of a model have one service, and the host's as many threads as it."""
+        if isinstance(self.site.device, LiteRtDevice):
+            return InLiteRt(self.site.device.door, self.driver).prepare(work)
         with ExitStack() as stack:
             if self.site.device.has_binder and self.site.instance is None:
                 stack.enter_context(self.site.device.start_service(self._service_options()))

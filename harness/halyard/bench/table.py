@@ -232,7 +232,7 @@ def print_summary(
                 ]
             )
     columns = ["model", "type", "threads", "ms", "ratio", "to", "of peak", "on the host"]
-    if not any(result.host_parts for result in results):
+    if not any(result.host_parts and not result.is_counted for result in results):
         columns.pop()
         rows = [row[:-1] for row in rows]
     terminal.table(

@@ -84,7 +84,9 @@ class Timed:
             "target": ",".join({each.target for each in documents}),
         }
         models = {
-            f"{_of_run(each.model)}, HAL {each.hal}": {OURS: _blocks(each.samples_ms)}
+            _of_run(each.model) + (f", HAL {each.hal}" if each.hal else ""): {
+                OURS: _blocks(each.samples_ms)
+            }
             for each in documents
         }
         return cls(facts, models, {})

@@ -9,12 +9,13 @@ from halyard.bench.results import OURS, EngineResult
 from halyard.comparison.difference import Difference, compare_all
 from halyard.comparison.judging import Judgement, Rules, judge
 from halyard.comparison.reference import Reference
-from halyard.engines.placement import absent, in_driver, others, shares
+from halyard.engines.parts import HOST
+from halyard.engines.placement import absent, in_driver, others, refusals, shares
 from halyard.engines.served import Served
 from halyard.engines.workload import Workload
 from halyard.model import Array
 from halyard.profiling.node_times import ON_DEVICES
-from halyard.programs.case_status import stage_name, status_name
+from halyard.programs.case_status import failures
 from halyard.proto import halyard_pb2 as pb
 from halyard.records import device_memory
 
@@ -25,7 +26,7 @@ MAX_RELAXED_ERROR = 0.1
 
 def judge_placement(engine: EngineResult, prepared: pb.CaseResult, backends: Sequence[str]) -> None:
     """If none that was asked for ran anything, the times would be another backend's."""
-    engine.is_elsewhere = any(row.backend in ON_DEVICES for row in prepared.placement)
+    engine.is_elsewhere = _is_on_device(prepared)
     if engine.reason or not backends:
         return
     placement = in_driver(prepared.placement)
@@ -43,6 +44,26 @@ def judge_placement(engine: EngineResult, prepared: pb.CaseResult, backends: Seq
     ]
 
 
+def tell_left(engine: EngineResult, prepared: pb.CaseResult) -> None:
+    """Of ours in LiteRT, which fails where it takes nothing, and takes what the backends run that
+    were asked for: what LiteRT ran itself is in the times, too."""
+    engine.is_elsewhere = _is_on_device(prepared)
+    rows = prepared.placement
+    left = sum(row.backend == HOST for row in rows)
+    if left and not engine.reason:
+        engine.notes.append(f"LiteRT ran {left} of {len(rows)} operators itself")
+    engine.notes += [
+        f"{backend} did not take {count} of {len(rows)} operators: {reason}"
+        for backend, reason, count in refusals(rows)
+        if not engine.reason
+    ]
+
+
+def _is_on_device(prepared: pb.CaseResult) -> bool:
+    ran = {name for row in prepared.placement for name in row.backend.split("+")}
+    return not ran.isdisjoint(ON_DEVICES)
+
+
 def take_prepared(engine: EngineResult, process: Served, work: Workload, word: Reference) -> None:
     """The engine's account of itself, and whether its outputs are right. That a peer refuses a
     model is no failure; that its outputs are wrong is one. Disputed outputs are timed all the same.
@@ -51,11 +72,7 @@ def take_prepared(engine: EngineResult, process: Served, work: Workload, word: R
     engine.version = engine.version or prepared.version_string
     engine.prepare_ms = prepared.prepare_ns / 1e6
     if prepared.failed_stage != pb.STAGE_NONE:
-        stage = stage_name(prepared.failed_stage).lower()
-        status = (
-            "" if prepared.status == pb.ERROR_STATUS_NONE else f"{status_name(prepared.status)}: "
-        )
-        message = f"{stage}: {status}{prepared.message}"
+        [message] = failures(prepared)
         if engine.name == OURS:
             engine.fail(message)
         engine.reason = message

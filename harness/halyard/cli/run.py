@@ -17,7 +17,7 @@ from halyard import output_file, records
 from halyard.bench import csv_file
 from halyard.benchmark_model import BenchmarkModel, DynamicModel, FileModel
 from halyard.cli.group import examples
-from halyard.cli.options.device import check_lasting, device_option, open_shown
+from halyard.cli.options.device import check_lasting, open_shown, runtime_device_option
 from halyard.cli.options.driver import (
     DriverChoice,
     backends_option,
@@ -30,11 +30,12 @@ from halyard.cli.options.driver import (
 )
 from halyard.cli.options.filled import filled
 from halyard.cli.options.inputs import output_option
+from halyard.cli.options.litert import NO_PROFILE, check_in_litert
 from halyard.cli.options.model import ModelChoice, model_options
 from halyard.cli.options.reference import print_not_compared, reference_option
 from halyard.cli.options.timing import Baseline, baseline_options, timing_options
 from halyard.cli.options.written import WrittenFiles, csv_option, written_options
-from halyard.devices import Device, ServiceOptions, config_of
+from halyard.devices import Device, ServiceOptions, place_of
 from halyard.devices.config import DeviceConfig, check_instance
 from halyard.engines.output_files import write_inputs, write_outputs
 from halyard.errors import ConfigError
@@ -221,7 +222,7 @@ _extra_options = filled(
     )
 )
 @model_options
-@device_option
+@runtime_device_option
 @driver_options(
     hal_option(
         "HAL version, a range of them, or all of HIDL's that can carry the model. "
@@ -254,7 +255,9 @@ def run(
     """Runs a model on a device and compares it with LiteRT."""
     earlier = baseline.read()
     versions = parse_hal(driver.hal)
-    config = config_of(name)
+    config = place_of(name)
+    if config.door is not None:
+        check_in_litert(config.door, driver, _of_nnapi(service, extras))
     backends = driver.backends_on(config)
     benchmark_model = model.dynamic() if extras.dynamic else model.benchmark_model()
     versions.check(benchmark_model)
@@ -301,16 +304,18 @@ class Request:
         """Builds the model and measures it through each version; `measurements` grows."""
         benchmark_model = self.benchmark_model
         with terminal.step(f"Building {benchmark_model}") as step:
-            required = hal_version.lowest_version(benchmark_model.runnable.model)
-            step.outcome = f"needs HAL {hal_version.format(required)}"
-        if not isinstance(benchmark_model, DynamicModel):
-            show_parts(terminal, benchmark_model)
-        _check_seconds(benchmark_model, self.timing)
+            runnable = benchmark_model.runnable
+            required = hal_version.ALL[0]
+            if self.config.door is None:
+                required = hal_version.lowest_version(runnable.model)
+                step.outcome = f"needs HAL {hal_version.format(required)}"
+        if self.config.door is None:
+            if not isinstance(benchmark_model, DynamicModel):
+                show_parts(terminal, benchmark_model)
+            _check_seconds(benchmark_model, self.timing)
         carrying = self.versions.carrying(required)
         instance = self.driver.instance
-        chosen = resolve_transport.resolve(
-            self.versions.chosen, device, benchmark_model.runnable, instance or ""
-        )
+        chosen = resolve_transport.resolve(self.versions.chosen, device, runnable, instance or "")
         versions = replace(self.versions, chosen=chosen)
         more = (GPU_PROFILING,) if self.extras.profile else ()
         series = Series(
@@ -370,6 +375,21 @@ class Request:
             unsupported=self.service.turned_off,
             arguments=arguments,
         )
+
+
+def _of_nnapi(service: ServiceChoice, extras: RunExtras) -> dict[str, str | None]:
+    """Options that LiteRT's runtime has no use for, and why."""
+    service_reason = "is for a service of Android's"
+    return {
+        "--service-name": service_reason if service.service_name is not None else None,
+        "--unsupported-operations": service_reason if service.unsupported is not None else None,
+        "--request-inputs-and-outputs-dump-dir": service_reason if service.dump_folder else None,
+        "--dynamic": "prepares one model of NNAPI's for several shapes, and LiteRT's runtime "
+        "prepares anew for each: run it once for each shape"
+        if extras.dynamic
+        else None,
+        "--profile": NO_PROFILE if extras.profile else None,
+    }
 
 
 def _operations(text: str | None) -> list[str]:

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from halyard.devices import config_of
+from halyard.devices import place_of
 from halyard.devices.config import DeviceConfig, check_instance
+from halyard.devices.inside_litert import DOORS
 from halyard.errors import ConfigError
 from halyard.programs.backends import built_in
 from halyard.programs.backends import parse as parse_backends
@@ -41,7 +42,7 @@ class SideChoice:
         if not self.device:
             # A phone on USB, if there is but one.
             return DeviceConfig(kind="adb", transport="usb")
-        return config_of(self.device)
+        return place_of(self.device)
 
     @contextmanager
     def or_alike(self) -> Iterator[None]:
@@ -49,7 +50,7 @@ class SideChoice:
         try:
             yield
         except ConfigError as error:
-            names = {name.lower(): name for name in (*built_in(), *LIBRARIES)}
+            names = {name.lower(): name for name in (*built_in(), *LIBRARIES, *DOORS)}
             word = re.split("[:,]", self.text.lower())[0]
             for each in difflib.get_close_matches(word, names, n=1):
                 raise ConfigError(f"did you mean {names[each]}? {error}") from error
@@ -101,6 +102,8 @@ def _device(text: str, backend_folder: str) -> SideChoice:
         device = before
     if not device and not instance:
         raise ConfigError(f"{text!r} is no side: {METAVAR}; libraries are {', '.join(LIBRARIES)}")
+    if device in DOORS:
+        _check_in_litert(text, hal, instance)
     side = SideChoice(text, "", "", device, hal, instance, backends, backend_folder)
     with side.or_alike():
         config = side.config
@@ -111,6 +114,14 @@ def _device(text: str, backend_folder: str) -> SideChoice:
     if instance and backends:
         raise ConfigError(f"{text}: a service that is there has its own backends")
     return side
+
+
+def _check_in_litert(text: str, hal: hal_version.Choice, instance: str) -> None:
+    """ConfigError for what no runtime of LiteRT's has."""
+    if hal.text:
+        raise ConfigError(f"{text}: LiteRT's runtime has no HAL version {hal.text}")
+    if instance:
+        raise ConfigError(f"{text}: LiteRT's runtime has no services of Android's")
 
 
 def _is_version(text: str) -> bool:

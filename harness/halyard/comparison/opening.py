@@ -10,13 +10,15 @@ from typing import Self
 
 from halyard.benchmark_model import AnyModel, FileModel
 from halyard.comparison.choice import SideChoice
+from halyard.comparison.litert_side import LiteRtSide
 from halyard.comparison.original_side import OriginalSide
 from halyard.comparison.side import HalyardSide, LibrarySide, Side
 from halyard.comparison.torch_side import TorchSide
-from halyard.devices import Device, Service, ServiceOptions, Wire, open_config
+from halyard.devices import Device, LiteRtDevice, Service, ServiceOptions, Wire, open_config
 from halyard.engines import litert
 from halyard.engines.engine import Library
 from halyard.engines.halyard import HalyardDevice
+from halyard.engines.in_litert import InLiteRt
 from halyard.engines.libraries import library
 from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.errors import ConfigError
@@ -69,6 +71,8 @@ class Sides:
             with choice.or_alike():
                 self._devices[choice.device] = self._stack.enter_context(open_config(choice.config))
         device = self._devices[choice.device]
+        if isinstance(device, LiteRtDevice):
+            return _in_litert(choice, device, benchmark_model)
         if benchmark_model is not None:
             resolve_transport.carrying(choice.hal, benchmark_model.runnable, choice.text, ":")
             chosen = resolve_transport.resolve(
@@ -113,6 +117,15 @@ class Sides:
             wires=[wire],
             backends=choice.backends,
         )
+
+
+def _in_litert(
+    choice: SideChoice, device: LiteRtDevice, benchmark_model: AnyModel | None
+) -> LiteRtSide:
+    engine = InLiteRt(device.door, DriverOptions(choice.backends))
+    if not isinstance(benchmark_model, FileModel):
+        return LiteRtSide(choice.text, engine)
+    return LiteRtSide(choice.text, engine, benchmark_model.runnable, benchmark_model.conversion)
 
 
 def _driver(choice: SideChoice) -> DriverOptions:

@@ -17,6 +17,7 @@ from halyard.devices.device import (
     Wire,
 )
 from halyard.devices.host import HostDevice
+from halyard.devices.inside_litert import DOORS, REFUSAL, LiteRtDevice
 from halyard.devices.library import Interface, LibraryDevice
 from halyard.devices.link_errors import LinkBroken
 from halyard.devices.virtual import VirtualDevice
@@ -31,6 +32,7 @@ __all__ = [
     "Device",
     "HostDevice",
     "LibraryDevice",
+    "LiteRtDevice",
     "Progress",
     "Service",
     "ServiceOptions",
@@ -40,6 +42,7 @@ __all__ = [
     "config_of",
     "open_config",
     "open_device",
+    "place_of",
     "vm_options",
 ]
 
@@ -65,6 +68,8 @@ def config_of(name: str) -> DeviceConfig:
             if colon:
                 check_vm_name(own)
             return DeviceConfig(kind="virtual", machine=machine.name, name=own or None)
+    if name.partition(":")[0] in DOORS:
+        raise ConfigError(f"{name}: {REFUSAL}")
     for interface in get_args(Interface):
         word, colon, library = name.partition(":")
         if word == interface:
@@ -85,6 +90,17 @@ def config_of(name: str) -> DeviceConfig:
     return DeviceConfig(kind="adb", transport="usb", serial=name)
 
 
+def place_of(name: str) -> DeviceConfig:
+    """As config_of(), for commands that only want models run: LiteRT's runtime on this machine does
+    that, too, as one of DOORS."""
+    for door in DOORS:
+        if name == door:
+            return DeviceConfig(kind="host", door=door)
+        if name.startswith(f"{door}:"):
+            raise ConfigError(f"{name!r}: {door} takes no such words behind a colon")
+    return config_of(name)
+
+
 def vm_options(config: DeviceConfig) -> VmOptions:
     """A configuration's options of a virtual device."""
     return VmOptions(
@@ -99,6 +115,8 @@ def vm_options(config: DeviceConfig) -> VmOptions:
 
 def open_config(config: DeviceConfig, on_stage: StageListener | None = None) -> Device:
     """A device that is there and answers. A virtual one is booted if none runs."""
+    if config.door is not None:
+        return LiteRtDevice(config.door)
     if config.interface is not None:
         return LibraryDevice(config.interface, config.library)
     if config.kind == "host":

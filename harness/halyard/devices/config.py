@@ -35,6 +35,7 @@ import yaml
 from msgspec import inspect
 
 from halyard.devices.device import ServiceOptions
+from halyard.devices.inside_litert import Door
 from halyard.devices.library import Interface
 from halyard.errors import ConfigError
 from halyard.vm.accelerator import Accel
@@ -79,6 +80,8 @@ class DeviceConfig:
     cpu: Text | None = None
     interface: Interface | None = None
     library: Path | None = None
+    # Of LiteRT's runtime, which no file names.
+    door: Door | None = None
     accel: Accel = Accel.AUTO
     name: Text | None = None
     transport: Transport = "usb"
@@ -97,7 +100,7 @@ class DeviceConfig:
     @property
     def is_in_runner(self) -> bool:
         """Whether the driver is the runner's own: it can be asked what no interface tells."""
-        return self.kind == "host" and self.interface is None
+        return self.kind == "host" and self.interface is None and self.door is None
 
     def emulated(self) -> Machine:
         """The machine that a virtual device is, or a host stands for."""

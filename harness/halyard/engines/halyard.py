@@ -37,6 +37,11 @@ class HalyardDevice(Engine):
     def title(self) -> str:
         return TITLE
 
+    @property
+    def asked(self) -> Sequence[str]:
+        """The backends that have to have run it; none: any."""
+        return self.driver.backends
+
     def prepare(self, work: Workload) -> DeviceRun | PartsRun:
         if isinstance(work.model, PartitionedModel):
             return PartsRun(work, self._report, self.driver.threads)

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from halyard.devices.inside_litert import Door
 from halyard.engines.arm_nn import ArmNn
 from halyard.engines.engine import Library
 from halyard.engines.litert import LiteRt
+from halyard.engines.litert_delegate import LiteRtDelegate
+from halyard.engines.litert_options import LiteRtOptions
 from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.engines.pytorch import WAYS, PyTorch
 
@@ -22,7 +25,16 @@ _LIBRARIES: Mapping[str, Callable[[int], Library]] = {
     **{way.name: partial(PyTorch, way=way) for way in WAYS},
 }
 
+# Halyard in LiteRT, by each door. They write the report that their options ask for.
+_DOORS: Mapping[Door, Callable[[int, LiteRtOptions], Library]] = {
+    "litert-delegate": LiteRtDelegate,
+}
 
-def library(name: str, threads: int = 1) -> Library:
-    """EngineMissing where it can't be imported."""
+
+def library(name: str, threads: int = 1, options: str = "") -> Library:
+    """EngineMissing where it can't be imported. `options`: of Halyard in LiteRT, as their encode()
+    gives them."""
+    for door, engine in _DOORS.items():
+        if name == door:
+            return engine(threads, LiteRtOptions.decode(options))
     return _LIBRARIES[name](threads)

@@ -45,6 +45,7 @@ class LiteRt(Library):
 
     def load(self, path: Path, shapes: Shapes = ()) -> _Interpreter:
         """A .tflite file, which is mapped, as an app would have it."""
+        delegates = self._delegates()
         try:
             # It tells of its delegate, in the midst of what a command shows.
             with without_chatter():
@@ -52,6 +53,7 @@ class LiteRt(Library):
                     model_path=str(path),
                     num_threads=self._threads,
                     experimental_op_resolver_type=self._module.OpResolverType[self._kernels.value],
+                    experimental_delegates=delegates,
                 )
                 for detail, shape in zip(
                     interpreter.get_input_details(), shapes, strict=bool(shapes)
@@ -63,7 +65,23 @@ class LiteRt(Library):
             raise EngineRefused(f"LiteRT does not take the model: {error}") from error
         return _Interpreter(interpreter)
 
-    def otherwise(self) -> LiteRt:
+    def tensors(self, path: Path) -> Tensors:
+        """A file's, without having it ready to run. EngineRefused where it is no such file."""
+        try:
+            plain = self._module.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+            interpreter = self._module.Interpreter(
+                model_path=str(path), experimental_op_resolver_type=plain
+            )
+        except (RuntimeError, ValueError) as error:
+            raise EngineRefused(f"LiteRT does not take the model: {error}") from error
+        inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
+        return Tensors(tuple(map(_info, inputs)), tuple(map(_info, outputs)))
+
+    def _delegates(self) -> list[Any] | None:
+        """Of each model's own, before XNNPACK is offered it."""
+        return None
+
+    def otherwise(self) -> LiteRt | None:
         is_reference = self._kernels is Kernels.REFERENCE
         kernels = Kernels.XNNPACK if is_reference else Kernels.REFERENCE
         return LiteRt(self._threads, kernels=kernels)

@@ -86,6 +86,10 @@ class EngineProcess(ServedByLines):
     def _rest(self) -> None:
         self._signal(signal.SIGSTOP)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def keep_to(self, cores: Sequence[int]) -> None:
         """All of its threads. One that ends meanwhile needs none."""
         threads = Path(f"/proc/{self._process.pid}/task")

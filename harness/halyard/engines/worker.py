@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a peer: `python -m halyard.engines.worker NAME MODEL CASE THREADS`.
+"""The process of a peer, or of Halyard in LiteRT: `python -m halyard.engines.worker NAME MODEL CASE
+THREADS [OPTIONS]`.
 
 It speaks as `halyard-runner --serve` does: results to stdout, commands from stdin. With `NAME
 --version` it prints the peer's version, or with exit code 1 why there is none.
@@ -26,10 +27,15 @@ _PR_SET_PDEATHSIG = 1
 
 
 def serve(
-    name: str, model: Path, case: Path, threads: int, send: Callable[[pb.CaseResult], None]
+    name: str,
+    model: Path,
+    case: Path,
+    threads: int,
+    send: Callable[[pb.CaseResult], None],
+    options: str = "",
 ) -> Loaded | None:
     """Prepares the peer, executes it once and sends what came out. None where it refused."""
-    library = libraries.library(name, threads)
+    library = libraries.library(name, threads, options)
     result = pb.CaseResult(target=name, version_string=library.version)
     [test_case] = protobuf_stream.read(case.read_bytes(), pb.TestCase)
     given = test_case.examples[0].inputs
@@ -116,8 +122,8 @@ def main(arguments: Sequence[str]) -> int:
             return 1
         return 0
     send = results()
-    name, model, case, threads = arguments
-    loaded = serve(name, Path(model), Path(case), int(threads), send)
+    name, model, case, threads, *options = arguments
+    loaded = serve(name, Path(model), Path(case), int(threads), send, *options)
     if loaded is not None:
         obey(name, loaded, send)
     return 0

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Self
 
 from halyard import onnx, paths, tflite
-from halyard.benchmark_model import AnyModel
+from halyard.benchmark_model import AnyModel, FileModel
 from halyard.errors import NotExpressible
-from halyard.model import Array, RunnableModel, Tensors
+from halyard.model import Array, Conversion, RunnableModel, Tensors
 from halyard.model.imported import ImportedModel
 from halyard.model.partitioned import PartitionedModel
 from halyard.programs import protobuf_stream
@@ -20,9 +20,17 @@ from halyard.proto import halyard_pb2 as pb
 class Workload:
     """Each file is written when it is first asked for, and gone when the context is left."""
 
-    def __init__(self, model: RunnableModel, inputs: Sequence[Array], name: str = "") -> None:
+    def __init__(
+        self,
+        model: RunnableModel,
+        inputs: Sequence[Array],
+        name: str = "",
+        conversion: Conversion | None = None,
+    ) -> None:
+        """`conversion`: what the model was read from, where it was read and is told."""
         self.model = model
         self.inputs = inputs
+        self.conversion = conversion
         self.name = name or model.name
         self._held: paths.Temporary | None = None
         self._files: dict[str, Path] = {}
@@ -34,7 +42,12 @@ class Workload:
     @classmethod
     def of_model(cls, benchmark_model: AnyModel) -> Self:
         """With the inputs that it has."""
-        return cls(benchmark_model.runnable, benchmark_model.input_arrays(), str(benchmark_model))
+        return cls(
+            benchmark_model.runnable,
+            benchmark_model.input_arrays(),
+            str(benchmark_model),
+            benchmark_model.conversion if isinstance(benchmark_model, FileModel) else None,
+        )
 
     @classmethod
     def seeded(cls, model: RunnableModel, seed: int, name: str = "") -> Self:
@@ -101,14 +114,7 @@ class Workload:
 
     def inputs_alone(self) -> Path:
         """A bundle for those who have the model from another file."""
-        example = pb.Example(
-            inputs=[
-                pb.InputValue(data=array.tobytes(), dimensions=shape)
-                for array, shape in zip(self.inputs, self.shapes, strict=True)
-            ]
-        )
-        alone = pb.TestCase(examples=[example])
-        return self.file("inputs", lambda: protobuf_stream.write([alone]))
+        return self.file("inputs", lambda: inputs_bundle(self.inputs, self.shapes))
 
     def file(self, name: str, write: Callable[[], bytes]) -> Path:
         """One that an engine needs beside."""
@@ -120,3 +126,14 @@ class Workload:
             path.write_bytes(content)
             self._files[name] = path
         return self._files[name]
+
+
+def inputs_bundle(inputs: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> bytes:
+    """A case of no model."""
+    example = pb.Example(
+        inputs=[
+            pb.InputValue(data=array.tobytes(), dimensions=shape)
+            for array, shape in zip(inputs, shapes, strict=True)
+        ]
+    )
+    return protobuf_stream.write([pb.TestCase(examples=[example])])

@@ -79,7 +79,8 @@ def _plot(documents: list[Document], placed: dict[int, list[Placed]]) -> list[Bl
     rows = {}
     for document in documents[:_BARS]:
         counts = {row.backend or "none": float(row.count) for row in placed[document.id]}
-        name = f"{document.model} on {document.device}, HAL {document.hal} {document.backends}"
+        hal = f", HAL {document.hal}" if document.hal else ""
+        name = f"{document.model} on {document.device}{hal} {document.backends}"
         rows[name] = [counts.get(backend) for backend in backends]
     return [Plots([shares("placement", "Operations by backend", backends, rows)])]
 

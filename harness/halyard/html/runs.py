@@ -88,7 +88,8 @@ def _log(results: Results, document: Document) -> Details:
         lines += [f"stage    {run.failed_stage}, status {run.status}", run.message, run.log]
     except msgspec.MsgspecError as error:
         lines = [f"this document can't be read: {error}"]
-    title = f"Log of {document.model} on {document.device}, HAL {document.hal}"
+    hal = f", HAL {document.hal}" if document.hal else ""
+    title = f"Log of {document.model} on {document.device}{hal}"
     return Details(f"run-{document.id}", title, "\n".join(lines)[:_TEXT])
 
 

@@ -14,7 +14,9 @@ from halyard.benchmark_model import AnyModel
 from halyard.comparison.difference import Difference, compare_all
 from halyard.comparison.judging import Judgement, Rules, judge
 from halyard.comparison.reference import Reference, Repetitions, reference
+from halyard.devices.inside_litert import DOORS
 from halyard.engines.halyard import HalyardDevice
+from halyard.engines.litert_runs import LiteRtRuns
 from halyard.engines.parts import PartsRun
 from halyard.engines.placement import absent, strangers
 from halyard.engines.workload import Workload
@@ -28,6 +30,9 @@ from halyard.records.sustained import Sustained
 from halyard.timing.machine import Peak
 from halyard.timing.statistics import Summary, thinned
 from halyard.transport import hal_version
+
+# What measures on a device.
+DeviceEngine = HalyardDevice | LiteRtRuns
 
 # Of the executions, so many are kept for those who compare with them later.
 _KEPT = 10_000
@@ -89,10 +94,19 @@ class Measurement:
         reasons += self.silent
         if self.differences is None:
             reasons = [self.reference.reason or "there is no reference"]
-        return [run.NotCompared(what=f"HAL {self.hal}", reason=each) for each in reasons]
+        what = self.device if self.is_in_litert else f"HAL {self.hal}"
+        return [run.NotCompared(what=what, reason=each) for each in reasons]
+
+    @property
+    def is_in_litert(self) -> bool:
+        """Whether LiteRT's runtime ran it, with Halyard inside."""
+        return self.device in DOORS
 
     @property
     def hal(self) -> str:
+        """Empty where no version of NNAPI's interface was between."""
+        if self.is_in_litert:
+            return ""
         return hal_version.format(self.result.hal_version)
 
     @property
@@ -240,7 +254,7 @@ class Measurement:
 
 
 def measure(
-    engine: HalyardDevice,
+    engine: DeviceEngine,
     benchmark_model: AnyModel,
     *,
     count: int = 1,
@@ -268,7 +282,7 @@ def measure(
 class Repetition:
     """How often on what, and what is told beside."""
 
-    engine: HalyardDevice
+    engine: DeviceEngine
     count: int
     warmup: int
     properties: Mapping[str, str]
@@ -287,7 +301,7 @@ def measured(
 ) -> Measurement:
     """The runner's result, judged. `run_outputs` is asked where nothing failed; `problems`: what
     failed, where that is known already."""
-    model, asked = benchmark_model.runnable, how.engine.driver.backends
+    model, asked = benchmark_model.runnable, how.engine.asked
     differences = outputs = None
     judgement = Judgement()
     word = Reference()

@@ -27,7 +27,10 @@ _INDENT = 11
 def print_measurement(terminal: Terminal, measurement: Measurement) -> None:
     result = measurement.result
     driver = f", {result.version_string}" if result.version_string else ""
-    terminal.detail(f"HAL        {measurement.hal} ({result.target}{driver})")
+    if measurement.is_in_litert:
+        terminal.detail(f"LiteRT     {measurement.device}{driver}")
+    else:
+        terminal.detail(f"HAL        {measurement.hal} ({result.target}{driver})")
     for problem in measurement.problems:
         terminal.detail(f"PROBLEM    {problem}")
     for note in measurement.notes:

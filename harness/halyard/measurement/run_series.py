@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from halyard.benchmark_model import BenchmarkModel, DynamicModel, FileModel, shapes_of
-from halyard.devices import Device, Service, conditions
+from halyard.devices import Device, LiteRtDevice, Service, conditions
 from halyard.engines.engine import EngineRefused
 from halyard.engines.halyard import HalyardDevice
+from halyard.engines.litert_runs import LiteRtRuns
 from halyard.engines.served import EngineDied
 from halyard.engines.workload import Workload
 from halyard.errors import DeviceError
 from halyard.measurement import sustained, tflite_lines
-from halyard.measurement.measurement import Measurement, measure
+from halyard.measurement.measurement import DeviceEngine, Measurement, measure
 from halyard.measurement.measurement_text import (
     print_conditions,
     print_measurement,
@@ -66,10 +67,15 @@ class Series:
             options.CopyFrom(self.options)
             options.hal_version = version
             target = targets(version)
-            with self.terminal.step(
-                f"Running on {self.device.serial}, {target.name}, HAL {hal_version.format(version)}"
-            ) as step:
+            engine: DeviceEngine
+            if isinstance(self.device, LiteRtDevice):
+                engine = LiteRtRuns(self.device, options, self.driver)
+                words = f"Running in LiteRT, {self.device.serial}"
+            else:
                 engine = HalyardDevice(self.device, target, options, self.driver)
+                version_name = hal_version.format(version)
+                words = f"Running on {self.device.serial}, {target.name}, HAL {version_name}"
+            with self.terminal.step(words) as step:
                 is_first = not self.measurements
                 found = [
                     replace(each, waited=waited) for each in self._measure(engine, properties, now)
@@ -88,11 +94,12 @@ class Series:
                 self._print(each)
 
     def _measure(
-        self, engine: HalyardDevice, properties: Mapping[str, str], now: Conditions
+        self, engine: DeviceEngine, properties: Mapping[str, str], now: Conditions
     ) -> list[Measurement]:
         """One, or one of each shape."""
         count, warmup = self.timing.runs, self.timing.warmup
         if isinstance(self.benchmark_model, DynamicModel):
+            assert isinstance(engine, HalyardDevice), "the command refuses several shapes there"
             return measure_shapes(
                 engine,
                 self.benchmark_model,
@@ -124,7 +131,7 @@ class Series:
             self.terminal.line()
             print_operations(self.terminal, measurement.result)
 
-    def _under_load(self, engine: HalyardDevice, measurement: Measurement) -> Measurement:
+    def _under_load(self, engine: DeviceEngine, measurement: Measurement) -> Measurement:
         """The same with what becomes of its pace."""
         device = self.device
         with (

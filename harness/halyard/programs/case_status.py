@@ -22,7 +22,10 @@ def failures(result: pb.CaseResult) -> list[str]:
     """The failure on the device."""
     if result.failed_stage != pb.STAGE_NONE:
         stage = stage_name(result.failed_stage).lower()
-        return [f"{stage}: {status_name(result.status)}: {result.message}"]
+        # LiteRT's runtime and other engines have no such status.
+        has_status = result.status != pb.ERROR_STATUS_NONE
+        status = f"{status_name(result.status)}: " if has_status else ""
+        return [f"{stage}: {status}{result.message}"]
     return [
         f"execute: {status_name(example.status)}: {example.message}"
         for example in result.examples

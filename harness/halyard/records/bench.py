@@ -104,8 +104,8 @@ class ManyClients(Record, frozen=True, kw_only=True):
 class Result(Record, frozen=True, kw_only=True):
     """A model with so many threads. `target`: what ours was reached as. `core_paces`: additions per
     nanosecond of the core that all engines had in a round, if they had the same. `parts`: how many
-    it runs in, of which the host has `host_parts`; `multiply_adds`, `constant_bytes` and `type` are
-    then of what NNAPI runs."""
+    it runs in, of which the host, or LiteRT where that is the device, has `host_parts`. Of a file
+    that NNAPI runs in parts, `multiply_adds`, `constant_bytes` and `type` are of what it runs."""
 
     benchmark_model: Model | None = None
     waited: Waited | None = None

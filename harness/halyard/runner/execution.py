@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from halyard import paths
-from halyard.devices import LibraryDevice, run_files
+from halyard.devices import LibraryDevice, LiteRtDevice, run_files
 from halyard.devices.device import CommandResult, Device, Progress, Wire
 from halyard.errors import ConfigError, DeviceError, HalyardError, RunnerDied, TargetUnreachable
 from halyard.programs import native, protobuf_stream
@@ -67,7 +67,10 @@ class Target:
 
     @classmethod
     def within(cls, device: Device) -> Self:
-        """Of a device without services: the driver in the runner, or the library that it names."""
+        """Of a device without services: the driver in the runner, the library that it names, or
+        what LiteRT loads, which no runner drives."""
+        if isinstance(device, LiteRtDevice):
+            return cls(device.door)
         if isinstance(device, LibraryDevice):
             return cls(f"{device.interface}:{device.library}", device.is_own)
         return cls.in_process()

@@ -11,6 +11,7 @@ from click.shell_completion import BashComplete
 from halyard.cli import program
 from halyard.cli.options import completions
 from halyard.cli.options import json as cli_json
+from halyard.devices.inside_litert import DOORS
 from halyard.devices.link_errors import LinkBroken
 from halyard.errors import ProgramMissing
 from halyard.programs import backends
@@ -102,8 +103,11 @@ def test_inputs_are_files_behind_their_names_too(offered: Callable[..., list[str
 
 def test_devices_are_what_can_be_named(offered: Callable[..., list[str]]) -> None:
     names = ["host", "host-arm64", "ndk", "ndk-sl", "vm", "vm-arm64", "PHONE7"]
-    for command in ("run", "profile", "bench", "vts", "doctor", "calibrate", "report"):
+    for command in ("profile", "vts", "doctor", "calibrate", "report"):
         assert offered(command, "--device", "") == names, command
+    for command in ("run", "bench"):
+        assert offered(command, "--device", "") == [*names, *DOORS], command
+    assert offered("bench", "pair", "--device", "lit") == [*DOORS]
     for command in ("push", "shell", "deploy", "demo"):
         assert offered(command, "--device", "") == names[4:], command
     assert offered("conformance", "--device", "vm,ho") == ["vm,host", "vm,host-arm64"]
@@ -113,7 +117,7 @@ def test_devices_are_what_can_be_named(offered: Callable[..., list[str]]) -> Non
 def test_sides_are_backends_libraries_and_devices(offered: Callable[..., list[str]]) -> None:
     everything = offered("compare", "CpuRef", "")
     assert {"CpuRef", "CpuAcc", "litert", "onnxruntime", "torch=", "vm", "PHONE7"} <= {*everything}
-    assert offered("compare", "lite") == ["litert", "litert-reference"]
+    assert offered("compare", "lite") == ["litert", "litert-reference", *DOORS]
     assert offered("compare", "torch=f") == ["<files>"]
 
 

@@ -12,9 +12,11 @@ import pytest
 from halyard import zoo
 from halyard.comparison.difference import compare_all
 from halyard.devices.host import HostDevice
+from halyard.devices.inside_litert import DOORS
 from halyard.engines import libraries
 from halyard.engines.engine import Engine, EngineMissing, EngineRefused
 from halyard.engines.halyard import HalyardDevice, HalyardProcess
+from halyard.engines.in_litert import InLiteRt
 from halyard.engines.in_process import imported, without_chatter
 from halyard.engines.peers import PEERS
 from halyard.engines.workload import Workload
@@ -34,6 +36,7 @@ ENGINES: dict[str, Make] = {
     "litert": lambda _: libraries.library("litert"),
     "litert in a process": lambda _: _PEERS["litert"].with_threads(1),
     "onnxruntime": lambda _: libraries.library("onnxruntime"),
+    "litert-delegate": lambda _: InLiteRt("litert-delegate"),
     "onnxruntime in a process": lambda _: _PEERS["onnxruntime"].with_threads(1),
 }
 
@@ -54,7 +57,7 @@ def work() -> Iterator[Workload]:
 def made(name: str, host: HostDevice) -> Engine:
     library, *_ = name.split()
     try:
-        if library in _PEERS:
+        if library in (*_PEERS, *DOORS):
             libraries.library(library)
     except EngineMissing as missing:
         pytest.skip(str(missing))

@@ -14,7 +14,7 @@ import click
 from halyard.bench.bench_report import Report
 from halyard.cli.group import INTERRUPTED
 from halyard.cli.options import completions, lists
-from halyard.cli.options.device import METAVAR
+from halyard.cli.options.device import RUNTIME_METAVAR
 from halyard.cli.options.driver import (
     backends_option,
     fast_math_option,
@@ -37,9 +37,10 @@ device_option = click.option(
     "name",
     default="host",
     show_default=True,
-    metavar=METAVAR,
-    shell_complete=completions.device,
-    help="Where ours runs. Peers are on this machine, and beside host alone.",
+    metavar=RUNTIME_METAVAR,
+    shell_complete=completions.runtime_device,
+    help="Where ours runs. Peers are on this machine, beside host alone, or LiteRT with ours "
+    "inside.",
 )
 
 # The options of a DriverChoice of the benchmark, but for threads.

@@ -23,11 +23,12 @@ from halyard.cli.options import completions
 from halyard.cli.options.device import open_shown
 from halyard.cli.options.driver import DriverChoice, driver_options
 from halyard.cli.options.filled import filled
+from halyard.cli.options.litert import check_pair_side
 from halyard.cli.options.model import type_option
 from halyard.cli.options.reference import reference_option
 from halyard.cli.options.timing import timing_options
 from halyard.cli.options.written import WrittenFiles, csv_option, written_options
-from halyard.devices import conditions, config_of
+from halyard.devices import conditions, place_of
 from halyard.devices.config import DeviceConfig
 from halyard.measurement.measurement_text import print_conditions
 from halyard.measurement.timing_options import TimingOptions
@@ -101,7 +102,7 @@ def pair(
     written: WrittenFiles,
 ) -> None:
     """Times two that take turns on MODEL: backends, services, option sets or devices."""
-    config = config_of(name)
+    config = place_of(name)
     specs = _specs(words, form, name, config, driver)
     terminal = Terminal()
     with open_shown(terminal, name, config) as device:
@@ -154,6 +155,7 @@ def _specs(
     specs = []
     for option, text in (("--a", words.words_a), ("--b", words.words_b)):
         spec = common.parse(text, option, list(EXECUTION_MODES))
+        check_pair_side(spec, option)
         models_of(
             [spec.model],
             [spec.data_type],

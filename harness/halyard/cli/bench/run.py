@@ -37,10 +37,11 @@ from halyard.cli.options.device import open_shown
 from halyard.cli.options.driver import DriverChoice, driver_options
 from halyard.cli.options.filled import filled
 from halyard.cli.options.inputs import output_option
+from halyard.cli.options.litert import NO_PROFILE, check_in_litert
 from halyard.cli.options.reference import reference_option
 from halyard.cli.options.timing import Baseline, baseline_options, timing_options
 from halyard.cli.options.written import WrittenFiles, csv_option, written_options
-from halyard.devices import Device, conditions, config_of
+from halyard.devices import Device, conditions, place_of
 from halyard.devices.config import DeviceConfig
 from halyard.engines import peers
 from halyard.engines.peers import FoundPeer
@@ -305,7 +306,7 @@ def _counting(
     written: WrittenFiles,
 ) -> CountRequest:
     """ConfigError for what makes no sense where nothing is timed."""
-    config = config_of(name)
+    config = place_of(name)
     check_device(name, config)
     driver.check_on(config)
     _refuse(
@@ -356,13 +357,15 @@ class Request:
     ) -> Request:
         """ConfigError for what makes no sense."""
         hal = hal_version.one_version(driver.hal)
-        config = config_of(name)
+        config = place_of(name)
+        if config.door is not None:
+            check_in_litert(config.door, driver, _of_nnapi(load, extras))
         backends = driver.backends_on(config)
         load.counts()
         load.client_counts()
         load.peers(backends)
         driver.check_on(config)
-        if name != "host":
+        if name != "host" and config.door is None:
             _refuse(
                 {
                     "--peers": load.peer_names,
@@ -384,7 +387,8 @@ class Request:
 
     @property
     def is_here(self) -> bool:
-        return self.name == "host"
+        """Whether peers are its measure."""
+        return self.name == "host" or self.config.door is not None
 
     def measure(self, terminal: Terminal, written: WrittenFiles) -> Report:
         counts = self.load.counts()
@@ -456,6 +460,20 @@ class Request:
             gate=self.timing.gate,
             sustained_s=self.timing.sustained_s,
         )
+
+
+def _of_nnapi(load: Load, extras: BenchExtras) -> dict[str, str | None]:
+    """Options that LiteRT's runtime has no use for, and why."""
+    return {
+        "--clients": "is for clients of one driver" if load.clients is not None else None,
+        "--relaxed": "is what a model of NNAPI's allows; --enable-fast-math lets ours round there"
+        if extras.relaxed
+        else None,
+        "--profile": NO_PROFILE if extras.profile else None,
+        "--standing": "keeps the driver's times alone, --device host"
+        if extras.standing_folder is not None
+        else None,
+    }
 
 
 def _refuse(options: Mapping[str, Any], reason: str) -> None:

@@ -15,6 +15,7 @@ from halyard import zoo
 from halyard.comparison.choice import LIBRARIES
 from halyard.conversion import FORMATS
 from halyard.devices.adb_link import usb_serials
+from halyard.devices.inside_litert import DOORS
 from halyard.devices.library import Interface
 from halyard.devices.link_errors import LinkBroken
 from halyard.errors import HalyardError
@@ -68,6 +69,11 @@ def device(_context: click.Context, _parameter: click.Parameter, incomplete: str
     return _beginning(_devices(), incomplete) or [_FILE]
 
 
+def runtime_device(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> Items:
+    """Also LiteRT's runtime on this machine."""
+    return _beginning([*_devices(), *DOORS], incomplete) or [_FILE]
+
+
 def lasting_device(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> Items:
     """Without the host, which keeps nothing."""
     names = [each for each in _devices() if not each.startswith(("host", "ndk"))]
@@ -105,7 +111,8 @@ def side(_context: click.Context, _parameter: click.Parameter, incomplete: str) 
     """Of compare."""
     if incomplete.startswith("torch="):
         return [_FILE]
-    return _beginning([*_backends(), *LIBRARIES, "torch=", *_devices()], incomplete) or [_FILE]
+    sides = [*_backends(), *LIBRARIES, *DOORS, "torch=", *_devices()]
+    return _beginning(sides, incomplete) or [_FILE]
 
 
 def _backends() -> Sequence[str]:

@@ -9,11 +9,15 @@ import click
 from halyard.cli.options import completions
 from halyard.devices import Device, config_of, open_config, vm_options
 from halyard.devices.config import DeviceConfig
+from halyard.devices.inside_litert import DOORS
 from halyard.errors import ConfigError
 from halyard.terminal.console import Terminal
 from halyard.vm.virtual_machine import Resident
 
 METAVAR = "host|ndk|ndk-sl|vm|vm:NAME|host-arm64|vm-arm64|SERIAL|HOST:PORT|YAML"
+
+# For commands that only want models run. A line of help has no room for all names.
+RUNTIME_METAVAR = f"host|ndk|{'|'.join(DOORS)}|vm|vm:NAME|SERIAL|HOST:PORT|YAML"
 
 device_option = click.option(
     "--device",
@@ -25,6 +29,19 @@ device_option = click.option(
     help="Where: this machine, NNAPI's C functions on it (ndk:FILE: those of another library), the "
     "virtual device (QEMU, booted for the command unless halyard vm "
     "start left one), both of them as arm64, a phone, or a device configuration.",
+)
+
+runtime_device_option = click.option(
+    "--device",
+    "name",
+    default="host",
+    show_default=True,
+    metavar=RUNTIME_METAVAR,
+    shell_complete=completions.runtime_device,
+    help="Where: this machine, NNAPI's C functions on it (ndk:FILE: those of another library; "
+    "ndk-sl), LiteRT on it with Halyard inside, the virtual device (QEMU, booted for the command "
+    "unless halyard vm start left one), both machines as arm64 (host-arm64, vm-arm64), a phone, or "
+    "a device configuration.",
 )
 
 # For what stays on the device after the command: host and a vm that is booted for it keep nothing.
