@@ -230,8 +230,11 @@ Result<Bytecode> openBytecode(const abi::MemBuffer& buffer) {
         return unsupported("the bytecode is of version " + std::to_string(prefix.version) +
                            ", and version " + std::to_string(kVersion) + " is known");
     }
+    if (prefix.reserved != 0 || prefix.zeros != Prefix().zeros) {
+        return invalidArgument("the bytecode's prefix has more than is known");
+    }
     // What holds it may have padded it.
-    if (prefix.size < sizeof(Prefix) || prefix.size > buffer.size || prefix.reserved != 0) {
+    if (prefix.size < sizeof(Prefix) || prefix.size > buffer.size) {
         return invalidArgument("the bytecode says that it has " + std::to_string(prefix.size) +
                                " bytes, and there are " + std::to_string(buffer.size));
     }

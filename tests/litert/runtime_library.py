@@ -66,6 +66,10 @@ class RankedType(ctypes.Structure):
     def shape(self) -> tuple[int, ...]:
         return tuple(self.extents[: self.rank & 0x7F])
 
+    def set_shape(self, shape: Sequence[int]) -> None:
+        self.rank = len(shape)
+        self.extents[: len(shape)] = list(shape)
+
     @property
     def dtype(self) -> Any:
         return np.dtype(_ELEMENTS[self.element])
@@ -77,6 +81,10 @@ class RankedType(ctypes.Structure):
 
 class RuntimeRefused(Exception):
     """A status of LiteRT's."""
+
+
+class ModelRefused(RuntimeRefused):
+    """Of a model that LiteRT 2 does not load for any processor: those with variables."""
 
 
 class Runtime:
@@ -158,12 +166,15 @@ class HostModel:
 
     def _create(self, accelerators: int) -> None:
         runtime = self._runtime
-        model = runtime.get(
-            "LiteRtCreateModelFromBuffer",
-            runtime.handle,
-            self._content,
-            ctypes.c_size_t(len(self._content)),
-        )
+        try:
+            model = runtime.get(
+                "LiteRtCreateModelFromBuffer",
+                runtime.handle,
+                self._content,
+                ctypes.c_size_t(len(self._content)),
+            )
+        except RuntimeRefused as error:
+            raise ModelRefused(str(error)) from error
         self._owned.append(("Model", model))
         options = runtime.get("LiteRtCreateOptions")
         self._owned.append(("Options", options))
@@ -220,6 +231,24 @@ class HostModel:
         self._owned.append(("TensorBuffer", buffer))
         return ctypes.c_void_p(buffer.value)
 
+    def resize(self, index: int, shape: Sequence[int], outputs: Sequence[Sequence[int]]) -> None:
+        """Another shape for an input, and buffers for it and for the outputs, whose shapes LiteRT
+        does not find: between it and them is an operator that it knows nothing of."""
+        extents = (ctypes.c_int32 * len(shape))(*shape)
+        self._runtime.call(
+            "LiteRtCompiledModelResizeInputTensorNonStrict",
+            self._compiled,
+            ctypes.c_size_t(0),
+            ctypes.c_size_t(index),
+            extents,
+            ctypes.c_size_t(len(shape)),
+        )
+        self.input_types[index].set_shape(shape)
+        self.inputs[index] = self._buffer(self.input_types[index])
+        for kind, each in zip(self.output_types, outputs, strict=True):
+            kind.set_shape(each)
+        self.outputs = [self._buffer(each) for each in self.output_types]
+
     def write(self, inputs: Sequence[Array]) -> None:
         for buffer, values in zip(self.inputs, inputs, strict=True):
             address = self._locked(buffer, _WRITE)
@@ -243,6 +272,7 @@ class HostModel:
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         self.write(inputs)
+        self._clear_events()
         self._runtime.call("LiteRtRunCompiledModel", *self._run_arguments())
         return self.read()
 
@@ -250,13 +280,17 @@ class HostModel:
         """Whether the run is asynchronous. read() waits for it."""
         if inputs is not None:
             self.write(inputs)
-        for buffer in self.outputs:
-            if self.event(buffer) is not None:
-                self._runtime.call("LiteRtClearTensorBufferEvent", buffer)
+        self._clear_events()
         is_later = self._runtime.get(
             "LiteRtRunCompiledModelAsync", *self._run_arguments(), of=ctypes.c_bool
         )
         return bool(is_later.value)
+
+    def _clear_events(self) -> None:
+        """LiteRT takes no outputs that have them from a run before."""
+        for buffer in self.outputs:
+            if self.event(buffer) is not None:
+                self._runtime.call("LiteRtClearTensorBufferEvent", buffer)
 
     def event(self, buffer: ctypes.c_void_p) -> ctypes.c_void_p | None:
         """The buffer's."""

@@ -7,6 +7,7 @@ import ctypes
 import importlib
 import json
 import os
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable
@@ -196,6 +197,43 @@ class NpuEnvironment:
         with _ONE_AT_A_TIME, tempfile.TemporaryDirectory() as folder:
             return self._compiled(make, Path(folder) / "report.json", whole)
 
+    def compile_ahead(self, model: File, output: File, *, processor: str = "host") -> None:
+        """Writes a .tflite file that takes no compiler plugin to run: the islands in it are
+        compiled for the processor, with their constants packed where this one can pack them.
+
+        PackageMissing where LiteRT has no tool for it, NotAccelerated with its last words where
+        nothing is taken.
+        """
+        tool = Path(_package("environment").__file__).parent / "tools" / "apply_plugin_main"
+        if not tool.is_file():
+            raise PackageMissing(f"this LiteRT can't compile ahead: {tool} is missing")
+        done = subprocess.run(
+            [
+                tool,
+                "--cmd=apply",
+                f"--model={os.fspath(model)}",
+                f"--o={os.fspath(output)}",
+                f"--libs={plugin_library().parent}",
+                "--soc_manufacturer=Halyard",
+                f"--soc_model={processor}",
+            ],
+            capture_output=True,
+            text=True,
+            env={
+                **os.environ,
+                OPTIONS: self._options,
+                "LD_LIBRARY_PATH": _joined(
+                    str(tool.parents[1]), os.environ.get("LD_LIBRARY_PATH", ""), by=":"
+                ),
+            },
+        )
+        if done.returncode:
+            # The tool opens it before it knows.
+            Path(output).unlink(missing_ok=True)
+            words = [line for line in done.stderr.splitlines() if line.startswith("E/halyard")]
+            why = "; ".join(words) or done.stderr.strip()[-_WORDS:]
+            raise NotAccelerated(f"{os.fspath(model)} for {processor}: {why}")
+
     def _compiled(self, make: Callable[[], Any], report: Path, whole: bool) -> Compiled:
         asked = _value_of(self._options, "report")
         os.environ[OPTIONS] = _joined(self._options, f"report={report}")
@@ -242,8 +280,8 @@ def _text_of(options: dict[str, str | int]) -> str:
     return _joined(_GIVEN, ",".join(f"{name}={value}" for name, value in options.items()))
 
 
-def _joined(*texts: str) -> str:
-    return ",".join(each for each in texts if each)
+def _joined(*texts: str, by: str = ",") -> str:
+    return by.join(each for each in texts if each)
 
 
 def _value_of(options: str, name: str) -> str:
