@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The delegate's library as it is installed, and its declarations of TFLite's structs."""
+"""LiteRT's libraries as they are installed, and the declarations of TFLite's structs."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from halyard.litert import npu_environment
 from halyard.programs import native
+from tests.harness import tflite_models
 
 ROOT = Path(__file__).parents[2]
+VENDOR = json.loads((ROOT / "litert" / "vendor" / "litert_abi.json").read_text())
 OURS = json.loads((ROOT / "litert" / "tflite_abi.json").read_text())
 # Where it lies beside the checkout: read from TFLite's own headers.
 FACTS = ROOT.parent / "shared" / "facts" / "tflite_abi.json"
@@ -23,30 +27,92 @@ def _run(*words: object) -> str:
     return done.stdout
 
 
+_LIBRARIES = {
+    "lib/libhalyard_delegate.so": {
+        "tflite_plugin_create_delegate",
+        "tflite_plugin_destroy_delegate",
+    },
+    # What LiteRT looks up, and nothing that another vendor's library could take for its own.
+    "lib/halyard/litert/plugin/libLiteRtCompilerPlugin_Halyard.so": set(
+        VENDOR["exports"]["plugin"]
+    ),
+    "lib/halyard/litert/dispatch/libLiteRtDispatch_Halyard.so": {
+        "LiteRtDispatchGetApi",
+        "halyard_litert_dispatch_check",
+        "halyard_litert_dispatch_counts",
+    },
+}
+every_library = pytest.mark.parametrize("name", _LIBRARIES)
+
+
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = native.folder()
     if not (built / "libhalyard_delegate.so").exists():
         pytest.skip(f"{built} has no delegate: sanitizer and static builds have none")
     folder = tmp_path_factory.mktemp("prefix")
     _run("cmake", "--install", built, "--component", "litert", "--prefix", folder, "--strip")
-    installed = [str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()]
-    assert installed == ["lib/libhalyard_delegate.so"]
-    return folder / "lib" / "libhalyard_delegate.so"
+    return folder
 
 
-def test_exports_the_two_functions_and_no_others(library: Path) -> None:
-    lines = _run("nm", "-D", "--defined-only", library).splitlines()
-    assert {line.split()[-1] for line in lines} == {
-        "tflite_plugin_create_delegate",
-        "tflite_plugin_destroy_delegate",
-    }
+def test_the_libraries_are_installed_and_nothing_else(prefix: Path) -> None:
+    """Those that LiteRT is told folders of have a folder each."""
+    installed = {str(file.relative_to(prefix)) for file in prefix.rglob("*") if file.is_file()}
+    assert installed == set(_LIBRARIES)
 
 
-def test_needs_no_other_cxx_library(library: Path) -> None:
-    dynamic = _run("readelf", "-d", library)
+@every_library
+def test_exports_what_is_looked_up_and_no_more(name: str, prefix: Path) -> None:
+    lines = _run("nm", "-D", "--defined-only", prefix / name).splitlines()
+    assert {line.split()[-1] for line in lines} == _LIBRARIES[name]
+
+
+@every_library
+def test_needs_no_other_cxx_library(name: str, prefix: Path) -> None:
+    dynamic = _run("readelf", "-d", prefix / name)
     assert "libstdc++" not in dynamic
     assert "libgcc_s" not in dynamic
+
+
+@every_library
+def test_takes_nothing_of_the_runtime_but_what_it_hands_over(name: str, prefix: Path) -> None:
+    lines = _run("nm", "-D", "--undefined-only", prefix / name).splitlines()
+    assert [line for line in lines if "LiteRt" in line or "TfLite" in line] == []
+
+
+def test_litert_finds_the_installed_libraries(prefix: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert.compiled_model")
+    graph, outputs = tflite_models.conv_net()
+    folder = prefix / "lib" / "halyard" / "litert"
+    path = tmp_path / "model.tflite"
+    path.write_bytes(graph.content(*outputs))
+    # In a process of its own: LiteRT loads one dispatch library.
+    program = (
+        "import ctypes, sys\n"
+        "from ai_edge_litert.compiled_model import CompiledModel, Environment\n"
+        "from ai_edge_litert.compiled_model import HardwareAccelerator\n"
+        "path, plugin, dispatch, library = sys.argv[1:]\n"
+        "npu = Environment.create(compiler_plugin_path=plugin, dispatch_library_path=dispatch)\n"
+        "model = CompiledModel.from_file(path, HardwareAccelerator.NPU, npu)\n"
+        "counts = (ctypes.c_uint64 * 3)()\n"
+        "ctypes.CDLL(library).halyard_litert_dispatch_counts(counts, ctypes.c_size_t(3))\n"
+        "print(list(counts))\n"
+    )
+    library = folder / "dispatch" / "libLiteRtDispatch_Halyard.so"
+    said = _run(
+        sys.executable, "-c", program, path, folder / "plugin", folder / "dispatch", library
+    )
+    assert "[1, 1, 8]" in said
+
+
+def test_the_package_carries_the_libraries_where_it_looks_for_them(tmp_path: Path) -> None:
+    built = native.folder()
+    if not (built / npu_environment.PLUGIN).exists():
+        pytest.skip(f"{built} has no vendor libraries: sanitizer and static builds have none")
+    rules = (built / "cmake_install.cmake").read_text()
+    for name in (npu_environment.PLUGIN, npu_environment.DISPATCH):
+        place = f"halyard/native/{name}"
+        assert f'"${{CMAKE_INSTALL_PREFIX}}/{Path(place).parent}" TYPE SHARED_LIBRARY' in rules
 
 
 def test_declarations_are_those_of_tflites_headers() -> None:
