@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -17,7 +18,7 @@ from ai_edge_litert.compiled_model import CompiledModel
 from ai_edge_litert.hardware_accelerator import HardwareAccelerator
 
 import halyard.litert
-from halyard.errors import ConfigError, ProgramMissing
+from halyard.errors import ConfigError, PackageMissing, ProgramMissing
 from tests.harness import tflite_models
 from tests.harness.tflite_file import GraphFile
 from tests.litert.compiling import new_environment, run
@@ -167,3 +168,19 @@ def test_libraries_that_there_are_not(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setenv("HALYARD_NATIVE_DIR", str(tmp_path))
     with pytest.raises(ProgramMissing, match=r"libLiteRtCompilerPlugin_Halyard\.so is missing"):
         halyard.litert.environment()
+
+
+@pytest.mark.parametrize("version", ["2.1.6", "1.4.0"])
+def test_older_runtimes_are_not_told_of_the_libraries(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_environment().close()
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: version)
+    with pytest.raises(PackageMissing, match=f"LiteRT {version} has an older vendor interface"):
+        halyard.litert.environment()
+
+
+@pytest.mark.parametrize("version", ["2.2.0", "2.10.0rc1", "3.0"])
+def test_newer_runtimes_are(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: version)
+    new_environment().close()

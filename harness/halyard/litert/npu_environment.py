@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -24,6 +26,9 @@ DISPATCH = "litert/dispatch/libLiteRtDispatch_Halyard.so"
 
 # What both libraries read their options of: LiteRT's Python hands vendors none.
 OPTIONS = "HALYARD_LITERT_OPTIONS"
+
+_OLDEST = (2, 2)
+_HINT = "pip install 'ai-edge-litert>=2.2'"
 
 _WORDS = 1024
 
@@ -312,8 +317,16 @@ def _dispatch() -> ctypes.CDLL:
 
 def _package(module: str) -> Any:
     try:
-        return importlib.import_module(f"ai_edge_litert.{module}")
+        found = importlib.import_module(f"ai_edge_litert.{module}")
     except ImportError as error:
-        raise PackageMissing(
-            f"there is no LiteRT 2 with CompiledModel: pip install 'ai-edge-litert>=2.2' ({error})"
-        ) from error
+        raise PackageMissing(f"there is no LiteRT with CompiledModel: {_HINT} ({error})") from error
+    try:
+        version = importlib.metadata.version("ai-edge-litert")
+    except importlib.metadata.PackageNotFoundError:
+        # Built by somebody: the libraries look at the tables themselves.
+        return found
+    numbers = tuple(int(each) for each in re.findall(r"\d+", version)[:2])
+    if numbers < _OLDEST:
+        # Older ones end the process where a library that they are told of refuses them.
+        raise PackageMissing(f"LiteRT {version} has an older vendor interface: {_HINT}")
+    return found
