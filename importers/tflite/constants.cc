@@ -172,6 +172,26 @@ Result<ConstantData> floats(size_t count, const std::shared_ptr<Budget>& memory,
     return ownedConstant(std::move(bytes), memory);
 }
 
+// Of one that is stored without its zeros.
+Result<ConstantData> denseConstant(const Tensor& tensor, std::string_view shown,
+                                   const std::shared_ptr<Budget>& memory) {
+    const size_t bits = bitsOf(tensor.type);
+    if (bits == 0 || bits % 8 != 0) {
+        return unsupported(at(shown) + " is stored without its zeros, in " + toString(tensor.type));
+    }
+    HALYARD_ASSIGN_OR_RETURN(const size_t count, elementCount(tensor, shown));
+    const std::optional<size_t> size = checkedMultiply(count, bits / 8);
+    if (!size.has_value()) {
+        return invalidArgument(at(shown) + " has no size");
+    }
+    HALYARD_ASSIGN_OR_RETURN(Reservation reserved, Reservation::create(memory, *size));
+    Result<std::vector<uint8_t>> bytes =
+            densified(*tensor.sparsity, tensor.shape, tensor.constant.bytes, bits / 8);
+    HALYARD_RETURN_IF_ERROR(bytes.status().withContext(at(shown)));
+    reserved = {};
+    return ownedConstant(*std::move(bytes), memory);
+}
+
 TensorType typed(DataType type, const engine::Shape& shape) {
     return {.type = type, .shape = shape, .quantization = {}};
 }
@@ -223,6 +243,12 @@ Result<std::pair<TensorType, ConstantData>> engineConstant(const Tensor& tensor,
                                                            std::string_view shown,
                                                            const std::shared_ptr<Budget>& memory) {
     HALYARD_ASSIGN_OR_RETURN(TensorType type, engineType(tensor, shown));
+    if (tensor.sparsity != nullptr) {
+        Tensor dense = tensor;
+        dense.sparsity = nullptr;
+        HALYARD_ASSIGN_OR_RETURN(dense.constant, denseConstant(tensor, shown, memory));
+        return engineConstant(dense, shown, memory);
+    }
     HALYARD_ASSIGN_OR_RETURN(const size_t count, checkedCount(tensor, shown));
     ConstantData data = tensor.constant;
     if (isNarrow(tensor.type)) {
@@ -306,6 +332,9 @@ Result<std::pair<TensorType, ConstantData>> realConstant(const Tensor& tensor,
 Result<std::vector<int64_t>> integersOf(const Tensor& tensor, std::string_view shown) {
     if (!tensor.unreadable.empty()) {
         return unsupported(at(shown) + ": " + tensor.unreadable);
+    }
+    if (tensor.sparsity != nullptr) {
+        return unsupported(at(shown) + " is stored without its zeros");
     }
     HALYARD_ASSIGN_OR_RETURN(const size_t count, checkedCount(tensor, shown));
     const std::span<const uint8_t> bytes = tensor.constant.bytes;

@@ -35,6 +35,13 @@ struct TensorTable {
 struct QuantizationTable {
     static constexpr size_t kScale = 2, kZeroPoint = 3, kDetailsType = 4, kAxis = 6;
 };
+struct SparsityTable {
+    static constexpr size_t kOrder = 0, kBlocks = 1, kLevels = 2;
+};
+struct LevelTable {
+    static constexpr size_t kFormat = 0, kExtent = 1, kSegmentsType = 2, kSegments = 3,
+                            kIndicesType = 4, kIndices = 5;
+};
 struct OperatorTable {
     static constexpr size_t kCodeIndex = 0, kInputs = 1, kOutputs = 2, kOptionsType = 3,
                             kOptions = 4, kCustomOptions = 5, kIntermediates = 8,
@@ -137,6 +144,7 @@ class Reader {
             result.subgraphs.push_back(*std::move(subgraph));
         }
         HALYARD_RETURN_IF_ERROR(result.check());
+        result.densify();
         return result;
     }
 
@@ -240,11 +248,62 @@ class Reader {
         HALYARD_ASSIGN_OR_RETURN(const std::vector<Table> variants,
                                  table.tables(TensorTable::kVariantTensors));
         if (sparsity.has_value()) {
-            tensor.unreadable = "it is stored without its zeros";
-        } else if (hasMore || !variants.empty()) {
+            HALYARD_ASSIGN_OR_RETURN(tensor.sparsity, readSparsity(*sparsity));
+        }
+        if (hasMore || !variants.empty()) {
             tensor.unreadable = "it has attributes that are not known";
         }
         return tensor;
+    }
+
+    static Result<std::shared_ptr<const Sparsity>> readSparsity(const Table& table) {
+        auto sparsity = std::make_shared<Sparsity>();
+        HALYARD_ASSIGN_OR_RETURN(sparsity->order, table.numbers<int32_t>(SparsityTable::kOrder));
+        HALYARD_ASSIGN_OR_RETURN(sparsity->blocks, table.numbers<int32_t>(SparsityTable::kBlocks));
+        HALYARD_ASSIGN_OR_RETURN(const std::vector<Table> levels,
+                                 table.tables(SparsityTable::kLevels));
+        for (const Table& each : levels) {
+            Sparsity::Level& level = sparsity->levels.emplace_back();
+            HALYARD_ASSIGN_OR_RETURN(const auto format,
+                                     each.number<int8_t>(LevelTable::kFormat, 0));
+            if (format != 0 && format != 1) {
+                return invalidArgument("it has a level of format " + std::to_string(format));
+            }
+            level.isDense = format == 0;
+            HALYARD_ASSIGN_OR_RETURN(level.extent, each.number<int32_t>(LevelTable::kExtent, 0));
+            if (!level.isDense) {
+                HALYARD_ASSIGN_OR_RETURN(
+                        level.segments,
+                        readIndices(each, LevelTable::kSegmentsType, LevelTable::kSegments));
+                HALYARD_ASSIGN_OR_RETURN(level.indices, readIndices(each, LevelTable::kIndicesType,
+                                                                    LevelTable::kIndices));
+            }
+        }
+        return std::shared_ptr<const Sparsity>(std::move(sparsity));
+    }
+
+    // A union of vectors of 32, 16 and 8 bits.
+    static Result<std::vector<int32_t>> readIndices(const Table& level, size_t typeSlot,
+                                                    size_t slot) {
+        HALYARD_ASSIGN_OR_RETURN(const auto type, level.number<uint8_t>(typeSlot, 0));
+        HALYARD_ASSIGN_OR_RETURN(const std::optional<Table> table, level.table(slot));
+        if (!table.has_value()) {
+            return std::vector<int32_t>();
+        }
+        switch (type) {
+            case 1:
+                return table->numbers<int32_t>(0);
+            case 2: {
+                HALYARD_ASSIGN_OR_RETURN(const auto found, table->numbers<uint16_t>(0));
+                return std::vector<int32_t>(found.begin(), found.end());
+            }
+            case 3: {
+                HALYARD_ASSIGN_OR_RETURN(const auto found, table->numbers<uint8_t>(0));
+                return std::vector<int32_t>(found.begin(), found.end());
+            }
+            default:
+                return invalidArgument("it has indices of kind " + std::to_string(type));
+        }
     }
 
     Status readQuantization(const Table& table, Tensor& tensor) {

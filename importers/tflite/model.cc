@@ -86,4 +86,24 @@ Status Model::check() const {
     return {};
 }
 
+void Model::densify() {
+    for (Subgraph& subgraph : subgraphs) {
+        for (const Operator& each : subgraph.operators) {
+            if (each.code != static_cast<int32_t>(OperatorCode::DENSIFY) ||
+                each.inputs.size() != 1 || each.outputs.size() != 1 || each.inputs[0] == kOmitted) {
+                continue;
+            }
+            const Tensor& from = subgraph.tensors[static_cast<size_t>(each.inputs[0])];
+            Tensor& to = subgraph.tensors[static_cast<size_t>(each.outputs[0])];
+            if (from.isConstant() && !to.isConstant() && !to.isVariable && from.type == to.type &&
+                from.shape == to.shape) {
+                to.constant = from.constant;
+                to.sparsity = from.sparsity;
+                to.quantization = from.quantization;
+                to.unreadable = from.unreadable;
+            }
+        }
+    }
+}
+
 }  // namespace halyard::tflite

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "engine/base/status.h"
 #include "engine/graph/constant_data.h"
 #include "importers/tflite/operator_options.h"
+#include "importers/tflite/sparsity.h"
 
 namespace halyard::tflite {
 
@@ -71,7 +73,8 @@ struct Tensor {
     std::string name;
     TensorQuantization quantization;
     engine::ConstantData constant;  // owner null: computed, or given for each run
-    bool isVariable = false;        // keeps its elements from one run to the next
+    std::shared_ptr<const Sparsity> sparsity = nullptr;  // of a constant without its zeros
+    bool isVariable = false;  // keeps its elements from one run to the next
     // Why its elements are not what the fields above say: "its quantisation is by blocks". Empty:
     // they are. Operators that touch it are refused.
     std::string unreadable;
@@ -108,6 +111,9 @@ struct Model {
     // That there is a subgraph, that all indexes of tensors are in range and operators have as many
     // options as their entries have fields: INVALID_ARGUMENT names the first that breaks it.
     Status check() const;
+    // Has what DENSIFY makes of constants be constants: it changes how they are stored, and here
+    // that is the reader's business. After check().
+    void densify();
 };
 
 }  // namespace halyard::tflite

@@ -83,9 +83,6 @@ std::string unreadableBecause(const TfLiteTensor& tensor) {
     if (tensor.allocation_type == kTfLiteVariantObject || tensor.allocation_type == kTfLiteNonCpu) {
         return "its elements are not in the host's memory";
     }
-    if (tensor.sparsity != nullptr) {
-        return "it is sparse";
-    }
     switch (tensor.quantization.type) {
         case kTfLiteNoQuantization:
         case kTfLiteAffineQuantization:
@@ -124,6 +121,36 @@ std::string readQuantization(const TfLiteTensor& from, tflite::TensorQuantizatio
     }
     to.axis = affine->quantized_dimension;
     return {};
+}
+
+// Null where the levels are not as the interface has them.
+std::shared_ptr<const tflite::Sparsity> readSparsity(const TfLiteSparsity& from) {
+    auto sparsity = std::make_shared<tflite::Sparsity>();
+    const auto copy = [](const TfLiteIntArray* array, std::vector<int32_t>& to) {
+        const Result<std::span<const int32_t>> entries =
+                entriesOf(array, std::numeric_limits<int32_t>::max(), "sparsity");
+        if (entries.ok()) {
+            to.assign(entries->begin(), entries->end());
+        }
+        return entries.ok();
+    };
+    if (from.dim_metadata_size < 0 || from.dim_metadata_size > 2 * kMostRank ||
+        (from.dim_metadata == nullptr && from.dim_metadata_size > 0) ||
+        !copy(from.traversal_order, sparsity->order) || !copy(from.block_map, sparsity->blocks)) {
+        return nullptr;
+    }
+    for (int32_t i = 0; i < from.dim_metadata_size; ++i) {
+        const TfLiteDimensionMetadata& level = from.dim_metadata[i];
+        tflite::Sparsity::Level& to = sparsity->levels.emplace_back();
+        to.isDense = level.format == kTfLiteDimDense;
+        to.extent = level.dense_size;
+        if (!to.isDense &&
+            (level.format != kTfLiteDimSparseCSR || !copy(level.array_segments, to.segments) ||
+             !copy(level.array_indices, to.indices))) {
+            return nullptr;
+        }
+    }
+    return sparsity;
 }
 
 // ---- Options ------------------------------------------------------------------------------------
@@ -254,6 +281,12 @@ tflite::Tensor readTensor(const TfLiteTensor& tensor) {
         found.constant = {.owner = std::shared_ptr<const void>(std::shared_ptr<const void>(), data),
                           .bytes = {data, tensor.bytes}};
     }
+    if (tensor.sparsity != nullptr) {
+        found.sparsity = readSparsity(*tensor.sparsity);
+        if (found.sparsity == nullptr || !found.isConstant()) {
+            found.unreadable = "it is sparse, in a way that is not known";
+        }
+    }
     return found;
 }
 
@@ -285,6 +318,9 @@ Result<ContextModel> readContext(TfLiteContext* context) {
         graph.operators.push_back(std::move(op));
     }
     const Status checked = found.model.check();
+    if (checked.ok()) {
+        found.model.densify();
+    }
     return checked.ok() ? Result<ContextModel>(std::move(found))
                         : noContext(std::string(checked.message()));
 }

@@ -85,6 +85,28 @@ void fill(std::vector<uint8_t>& bytes, ElementType type, Choices& choices) {
     }
 }
 
+int32_t small(Choices& choices) {
+    return static_cast<int32_t>(choices.below(5)) - (choices.oneIn(8) ? 1 : 0);
+}
+
+std::shared_ptr<const tflite::Sparsity> sparsity(const tflite::Tensor& tensor, Choices& choices) {
+    tflite::Sparsity found;
+    found.blocks.assign(choices.oneIn(3) ? choices.below(3) : 0, small(choices));
+    const size_t levels = tensor.shape.size() + found.blocks.size() + (choices.oneIn(8) ? 1 : 0);
+    for (size_t i = 0; i < levels; ++i) {
+        found.order.push_back(choices.oneIn(8) ? small(choices) : static_cast<int32_t>(i));
+        tflite::Sparsity::Level& level = found.levels.emplace_back();
+        level.isDense = !choices.oneIn(3);
+        level.extent = choices.oneIn(4) || i >= tensor.shape.size() ? choices.of(kExtents)
+                                                                    : tensor.shape[i];
+        for (size_t entries = level.isDense ? 0 : choices.below(8); entries > 0; --entries) {
+            level.segments.push_back(small(choices));
+            level.indices.push_back(small(choices));
+        }
+    }
+    return std::make_shared<const tflite::Sparsity>(std::move(found));
+}
+
 tflite::Tensor tensor(Choices& choices) {
     tflite::Tensor tensor;
     tensor.type = choices.oneIn(3) ? choices.of(kTypes) : kTypes[choices.below(4)];
@@ -108,6 +130,9 @@ tflite::Tensor tensor(Choices& choices) {
         fill(bytes, tensor.type, choices);
         const auto owner = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
         tensor.constant = {.owner = owner, .bytes = *owner};
+        if (choices.oneIn(12)) {
+            tensor.sparsity = sparsity(tensor, choices);
+        }
     }
     return tensor;
 }
@@ -188,6 +213,9 @@ tflite::Model modelOf(Choices& choices) {
         for (size_t i = 0; i < operators; ++i) {
             addOperator(graph, choices);
         }
+    }
+    if (model.check().ok()) {
+        model.densify();
     }
     return model;
 }

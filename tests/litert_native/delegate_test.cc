@@ -137,6 +137,7 @@ TEST(Delegate, TakesNothingOfContextsThatMakeNoSense) {
 
 TEST(Delegate, LeavesTensorsThatItCannotRead) {
     using Spoil = std::function<void(TfLiteTensor&)>;
+    const TfLiteSparsity sparsity = {};
     const std::vector<std::pair<std::string, Spoil>> spoils = {
             {"strings", [](TfLiteTensor& tensor) { tensor.type = kTfLiteString; }},
             {"a type of the future",
@@ -147,7 +148,7 @@ TEST(Delegate, LeavesTensorsThatItCannotRead) {
              [](TfLiteTensor& tensor) {
                  tensor.quantization.type = static_cast<TfLiteQuantizationType>(9);
              }},
-            {"sparsity", [](TfLiteTensor& tensor) { tensor.sparsity = &tensor; }},
+            {"sparsity", [&](TfLiteTensor& tensor) { tensor.sparsity = &sparsity; }},
             {"another memory",
              [](TfLiteTensor& tensor) { tensor.allocation_type = kTfLiteNonCpu; }},
     };

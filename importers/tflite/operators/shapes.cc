@@ -113,6 +113,16 @@ Status mapRange(Mapper& mapper) {
 }
 
 // Of bytes a constant, as the engine fills with wider numbers only.
+// What it makes of a constant is a constant (Model::densify()), and needs no node.
+Status mapDensify(Mapper& mapper) {
+    HALYARD_RETURN_IF_ERROR(mapper.checkInputCount(1, 1));
+    HALYARD_ASSIGN_OR_RETURN(const int32_t output, mapper.output());
+    if (!mapper.tensor(output).isConstant()) {
+        return unsupported("what it reads is no constant, or of another type or shape");
+    }
+    return {};
+}
+
 Status mapFill(Mapper& mapper) {
     HALYARD_RETURN_IF_ERROR(mapper.checkInputCount(2, 2));
     HALYARD_ASSIGN_OR_RETURN(const int32_t output, mapper.output());
