@@ -37,6 +37,7 @@ from halyard.cli.options.timing import Baseline, baseline_options, timing_option
 from halyard.cli.options.written import WrittenFiles, csv_option, written_options
 from halyard.devices import Device, ServiceOptions, place_of
 from halyard.devices.config import DeviceConfig, check_instance
+from halyard.devices.inside_litert import LACKING, Door
 from halyard.engines.output_files import write_inputs, write_outputs
 from halyard.errors import ConfigError
 from halyard.measurement.measurement import Measurement
@@ -257,7 +258,7 @@ def run(
     versions = parse_hal(driver.hal)
     config = place_of(name)
     if config.door is not None:
-        check_in_litert(config.door, driver, _of_nnapi(service, extras))
+        check_in_litert(config.door, driver, _unheeded(config.door, service, extras))
     backends = driver.backends_on(config)
     benchmark_model = model.dynamic() if extras.dynamic else model.benchmark_model()
     versions.check(benchmark_model)
@@ -377,13 +378,14 @@ class Request:
         )
 
 
-def _of_nnapi(service: ServiceChoice, extras: RunExtras) -> dict[str, str | None]:
+def _unheeded(door: Door, service: ServiceChoice, extras: RunExtras) -> dict[str, str | None]:
     """Options that LiteRT's runtime has no use for, and why."""
     service_reason = "is for a service of Android's"
     return {
         "--service-name": service_reason if service.service_name is not None else None,
         "--unsupported-operations": service_reason if service.unsupported is not None else None,
         "--request-inputs-and-outputs-dump-dir": service_reason if service.dump_folder else None,
+        "--cache-dir": LACKING[door].get("--cache-dir") if service.cache_folder else None,
         "--dynamic": "prepares one model of NNAPI's for several shapes, and LiteRT's runtime "
         "prepares anew for each: run it once for each shape"
         if extras.dynamic

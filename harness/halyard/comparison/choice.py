@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from halyard.devices import place_of
 from halyard.devices.config import DeviceConfig, check_instance
-from halyard.devices.inside_litert import DOORS
+from halyard.devices.inside_litert import DOORS, LACKING
 from halyard.errors import ConfigError
 from halyard.programs.backends import built_in
 from halyard.programs.backends import parse as parse_backends
@@ -103,7 +103,7 @@ def _device(text: str, backend_folder: str) -> SideChoice:
     if not device and not instance:
         raise ConfigError(f"{text!r} is no side: {METAVAR}; libraries are {', '.join(LIBRARIES)}")
     if device in DOORS:
-        _check_in_litert(text, hal, instance)
+        _check_in_litert(text, device, hal, instance, backends)
     side = SideChoice(text, "", "", device, hal, instance, backends, backend_folder)
     with side.or_alike():
         config = side.config
@@ -116,12 +116,17 @@ def _device(text: str, backend_folder: str) -> SideChoice:
     return side
 
 
-def _check_in_litert(text: str, hal: hal_version.Choice, instance: str) -> None:
+def _check_in_litert(
+    text: str, device: str, hal: hal_version.Choice, instance: str, backends: Sequence[str]
+) -> None:
     """ConfigError for what no runtime of LiteRT's has."""
     if hal.text:
         raise ConfigError(f"{text}: LiteRT's runtime has no HAL version {hal.text}")
     if instance:
         raise ConfigError(f"{text}: LiteRT's runtime has no services of Android's")
+    for door in DOORS:
+        if door == device and backends and (reason := LACKING[door].get("--backends")):
+            raise ConfigError(f"{text}: a choice of backends {reason}")
 
 
 def _is_version(text: str) -> bool:

@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 from halyard.devices.host import HostDevice
 
 # Each has an engine in engines/libraries.py.
-Door = Literal["litert-delegate"]
+Door = Literal["litert-delegate", "litert-npu"]
 DOORS: tuple[Door, ...] = get_args(Door)
+
+# Options that do not reach through a door, and why. The others' are those of DriverOptions.
+LACKING: Mapping[Door, Mapping[str, str]] = {
+    "litert-delegate": {},
+    "litert-npu": {
+        "--backends": "has no way through LiteRT's vendor interface, by which CpuAcc compiles",
+        "--cache-dir": "has no way through LiteRT's vendor interface, which compiles anew",
+    },
+}
 
 # For commands that want more than models run.
 REFUSAL = (

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from halyard import paths
-from halyard.devices.inside_litert import Door
+from halyard.devices.inside_litert import LACKING, Door
 from halyard.engines import libraries
 from halyard.engines.engine import EngineRefused, Library, Loaded, Shapes
 from halyard.engines.litert import LiteRt
@@ -40,6 +40,10 @@ class InLiteRt(Library):
         options that do not reach into the runtime."""
         if words := [*map(str, driver.unsupported), *driver.more]:
             raise ConfigError(f"{door}: LiteRT's runtime has no way for {' '.join(words)}")
+        given = {"--backends": driver.backends, "--cache-dir": cache_folder}
+        for option, reason in LACKING[door].items():
+            if given[option]:
+                raise ConfigError(f"{door}: {option} {reason}")
         engine = libraries.library(door)
         self._title = engine.title
         self.version = f"LiteRT {engine.version}"

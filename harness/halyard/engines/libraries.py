@@ -14,6 +14,7 @@ from halyard.engines.arm_nn import ArmNn
 from halyard.engines.engine import Library
 from halyard.engines.litert import LiteRt
 from halyard.engines.litert_delegate import LiteRtDelegate
+from halyard.engines.litert_npu import LiteRtNpu
 from halyard.engines.litert_options import LiteRtOptions
 from halyard.engines.onnx_runtime import OnnxRuntime
 from halyard.engines.pytorch import WAYS, PyTorch
@@ -28,6 +29,7 @@ _LIBRARIES: Mapping[str, Callable[[int], Library]] = {
 # Halyard in LiteRT, by each door. They write the report that their options ask for.
 _DOORS: Mapping[Door, Callable[[int, LiteRtOptions], Library]] = {
     "litert-delegate": LiteRtDelegate,
+    "litert-npu": LiteRtNpu,
 }
 
 

@@ -15,11 +15,11 @@ from halyard.programs.case_status import failures
 from halyard.proto import halyard_pb2 as pb
 
 # What refuses an operator, beside the backends that do.
-_HALYARD = "Halyard"
+HALYARD = "Halyard"
 _ABSENT = "it is not in this build, or not on this machine"
 
 
-class _Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True):
     """`nodes`: of the engine, by backend; operators that became one node are counted once there."""
 
     runs_on: str
@@ -28,16 +28,16 @@ class _Part(msgspec.Struct, frozen=True):
     copied_bytes: int | None = None
 
 
-class _Unmapped(msgspec.Struct, frozen=True):
+class Unmapped(msgspec.Struct, frozen=True):
     operator: str
     reason: str
 
 
-class _Graph(msgspec.Struct, frozen=True):
+class Graph(msgspec.Struct, frozen=True):
     operators: int
     taken: int
-    parts: Sequence[_Part]
-    unmapped: Sequence[_Unmapped] = ()
+    parts: Sequence[Part]
+    unmapped: Sequence[Unmapped] = ()
     backends: Sequence[str] = ()  # those that are there; none: it does not tell
 
     def missing(self, asked: Sequence[str]) -> list[str]:
@@ -49,7 +49,8 @@ class Report(msgspec.Struct, frozen=True):
     """Of each graph of a model: `halyard` is the version that took it."""
 
     halyard: str
-    graphs: Sequence[_Graph]
+    graphs: Sequence[Graph]
+    copied_bytes: int = 0  # by a run, of no part alone
 
     @classmethod
     def read(cls, path: Path) -> Report:
@@ -63,6 +64,11 @@ class Report(msgspec.Struct, frozen=True):
     def decode(cls, content: bytes) -> Report:
         return msgspec.json.decode(content, type=cls)
 
+    def write(self, path: Path, copied_bytes: int) -> None:
+        path.write_bytes(
+            msgspec.json.encode(msgspec.structs.replace(self, copied_bytes=copied_bytes))
+        )
+
     def into(self, result: pb.CaseResult, asked: Sequence[str]) -> None:
         """Of a model of which nothing was taken, the result is a failure: what ran is not
         Halyard."""
@@ -70,17 +76,17 @@ class Report(msgspec.Struct, frozen=True):
         for graph in self.graphs:
             self._place(graph, result, asked)
         result.partitions = sum(len(graph.parts) for graph in self.graphs)
-        result.bytes_between_partitions = sum(
+        result.bytes_between_partitions = self.copied_bytes + sum(
             part.copied_bytes or 0 for graph in self.graphs for part in graph.parts
         )
         if not failures(result) and not any(graph.taken for graph in self.graphs):
             del result.examples[:]
             result.failed_stage = pb.STAGE_PREPARE
-            result.message = self._nothing(asked)
+            result.message = self.nothing(asked)
 
-    def _place(self, graph: _Graph, result: pb.CaseResult, asked: Sequence[str]) -> None:
+    def _place(self, graph: Graph, result: pb.CaseResult, asked: Sequence[str]) -> None:
         """A row for each operator."""
-        left: dict[str, deque[_Unmapped]] = {}
+        left: dict[str, deque[Unmapped]] = {}
         for each in graph.unmapped:
             left.setdefault(_kind(each.operator), deque()).append(each)
         missing = graph.missing(asked)
@@ -88,8 +94,8 @@ class Report(msgspec.Struct, frozen=True):
         for number, part in enumerate(graph.parts, partition):
             for operator in part.operations:
                 row = result.placement.add(node=operator, label=operator, partition=number)
-                if part.runs_on == _HALYARD:
-                    row.backend = "+".join(part.nodes) or _HALYARD
+                if part.runs_on == HALYARD:
+                    row.backend = "+".join(part.nodes) or HALYARD
                     for name in missing:
                         row.refusals.add(backend=name, reason=_ABSENT)
                     continue
@@ -97,9 +103,10 @@ class Report(msgspec.Struct, frozen=True):
                 if left.get(operator):
                     unmapped = left[operator].popleft()
                     row.label = unmapped.operator
-                    row.refusals.add(backend=_HALYARD, reason=unmapped.reason)
+                    row.refusals.add(backend=HALYARD, reason=unmapped.reason)
 
-    def _nothing(self, asked: Sequence[str]) -> str:
+    def nothing(self, asked: Sequence[str] = ()) -> str:
+        """That nothing was taken, and why."""
         total = sum(graph.operators for graph in self.graphs)
         reasons = dict.fromkeys(
             f"{name}: {_ABSENT}" for graph in self.graphs for name in graph.missing(asked)

@@ -37,6 +37,7 @@ ENGINES: dict[str, Make] = {
     "litert in a process": lambda _: _PEERS["litert"].with_threads(1),
     "onnxruntime": lambda _: libraries.library("onnxruntime"),
     "litert-delegate": lambda _: InLiteRt("litert-delegate"),
+    "litert-npu": lambda _: InLiteRt("litert-npu"),
     "onnxruntime in a process": lambda _: _PEERS["onnxruntime"].with_threads(1),
 }
 

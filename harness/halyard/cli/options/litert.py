@@ -9,7 +9,7 @@ import click
 
 from halyard.bench.pair import Spec
 from halyard.cli.options.driver import DriverChoice
-from halyard.devices.inside_litert import DOORS, Door
+from halyard.devices.inside_litert import DOORS, LACKING, Door
 from halyard.errors import ConfigError
 
 NO_PROFILE = (
@@ -27,6 +27,7 @@ def check_in_litert(door: Door, driver: DriverChoice, others: Mapping[str, str |
         "--hal": "is a version of NNAPI's interface" if driver.hal is not None else None,
         "--instance": "is for a service of Android's" if driver.instance is not None else None,
         "--mode": "is how NNAPI executes" if is_mode_typed else None,
+        "--backends": LACKING[door].get("--backends") if driver.backends is not None else None,
         **others,
     }
     for option, reason in reasons.items():
@@ -36,9 +37,11 @@ def check_in_litert(door: Door, driver: DriverChoice, others: Mapping[str, str |
 
 def check_pair_side(spec: Spec, option: str) -> None:
     """ConfigError for what a side of that device can't have. `option` gave it."""
-    if spec.device not in DOORS:
+    doors = [door for door in DOORS if door == spec.device]
+    if not doors:
         return
     reasons = {
+        "backends=": LACKING[doors[0]].get("--backends") if spec.backends else None,
         "hal=": "is a version of NNAPI's interface" if spec.hal.text else None,
         "mode=": "is how NNAPI executes" if spec.mode != "sync" else None,
         "instance=": "is for a service of Android's" if spec.instance is not None else None,
