@@ -5,6 +5,7 @@ compiled models, options of vendors, runs with events and metrics."""
 from __future__ import annotations
 
 import ctypes
+import select
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -298,6 +299,12 @@ class HostModel:
             return None
         found: ctypes.c_void_p = self._runtime.get("LiteRtGetTensorBufferEvent", buffer)
         return found
+
+    def is_done(self, patience: float) -> bool:
+        """Whether a run that was started ends within so many seconds."""
+        event = self.event(self.outputs[0])
+        fence = self._runtime.get("LiteRtGetEventSyncFenceFd", event, of=ctypes.c_int32)
+        return bool(select.select([fence.value], [], [], patience)[0])
 
     def wait_for_descriptor(self, index: int, descriptor: int) -> None:
         """Has the next run wait until a descriptor, which is closed then, can be read."""

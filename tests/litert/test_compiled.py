@@ -284,23 +284,20 @@ def test_a_run_waits_for_the_events_of_its_inputs(engine: EngineLibrary) -> None
     content = _conv_net()
     inputs = inputs_of(interpreter(content), 8)
     with Runtime() as runtime, runtime.compile(content, "threads=1") as model:
-        model.run([np.zeros_like(each) for each in inputs])
         before = halyard.litert.counts()
         ours = os.eventfd(0)
         try:
             model.write(inputs)
             model.wait_for_descriptor(0, os.dup(ours))
             assert model.start()
-            read: list[list[Array]] = []
-            reader = threading.Thread(target=lambda: read.append(model.read()))
-            reader.start()
+            assert not model.is_done(0.2)
             assert halyard.litert.counts().since(before).runs == 0
             os.eventfd_write(ours, 1)
-            reader.join()
+            found = model.read()
         finally:
             os.close(ours)
         assert halyard.litert.counts().since(before).runs == 1
-        _check(read[0], _own(engine, content, inputs))
+        _check(found, _own(engine, content, inputs))
 
 
 def test_metrics_count_what_was_run_between(engine: EngineLibrary) -> None:
