@@ -227,15 +227,17 @@ def test_the_cache_spares_the_compiler(tmp_path: Path, engine: EngineLibrary) ->
     cache.mkdir()
     inputs = inputs_of(interpreter(_conv_net()), 4)
     expected = _own(engine, _conv_net(), inputs)
-    for times in (1, 1):
+    for _ in range(2):
+        before = halyard.litert.counts()
         with (
             Runtime(cache=cache) as runtime,
             runtime.compile(_conv_net(), f"threads=1,report={report}") as model,
         ):
-            before = halyard.litert.counts()
             _check(model.run(inputs), expected)
-            assert halyard.litert.counts().since(before).runs == 1
-        assert len(report.read_text().splitlines()) == times
+        used = halyard.litert.counts().since(before)
+        assert (used.contexts, used.runs, used.packed_constants) == (1, 1, 0)
+        assert (used.live_contexts, used.compiled_when_loaded) == (0, 0)
+        assert len(report.read_text().splitlines()) == 1, "the plugin was asked again"
     with (
         Runtime(cache=cache) as runtime,
         runtime.compile(_conv_net(), f"threads=1,fast_math=on,report={report}") as model,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import halyard.litert
 from halyard.litert import npu_environment
 from halyard.programs import native
 from tests.harness import tflite_models
@@ -105,14 +106,21 @@ def test_litert_finds_the_installed_libraries(prefix: Path, tmp_path: Path) -> N
     assert "[1, 1, 8]" in said
 
 
-def test_the_package_carries_the_libraries_where_it_looks_for_them(tmp_path: Path) -> None:
+def test_the_package_carries_the_libraries_where_it_looks_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     built = native.folder()
     if not (built / npu_environment.PLUGIN).exists():
         pytest.skip(f"{built} has no vendor libraries: sanitizer and static builds have none")
-    rules = (built / "cmake_install.cmake").read_text()
-    for name in (npu_environment.PLUGIN, npu_environment.DISPATCH):
-        place = f"halyard/native/{name}"
-        assert f'"${{CMAKE_INSTALL_PREFIX}}/{Path(place).parent}" TYPE SHARED_LIBRARY' in rules
+    _run("cmake", "--install", built, "--component", "programs", "--prefix", tmp_path)
+    folder = tmp_path / "halyard" / "native"
+    monkeypatch.setenv("HALYARD_NATIVE_DIR", str(folder))
+    for found in (
+        halyard.litert.delegate_library(),
+        halyard.litert.plugin_library(),
+        halyard.litert.dispatch_library(),
+    ):
+        assert found.is_relative_to(folder)
 
 
 def test_declarations_are_those_of_tflites_headers() -> None:
