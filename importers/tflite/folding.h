@@ -12,7 +12,7 @@
 
 #include "engine/base/status.h"
 #include "engine/graph/graph.h"
-#include "importers/tflite/importer.h"
+#include "importers/tflite/imported_graph.h"
 
 namespace halyard::tflite {
 

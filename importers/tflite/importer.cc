@@ -81,7 +81,10 @@ Result<Importer> Importer::create(const Model& model, size_t subgraph,
     if (subgraph >= model.subgraphs.size()) {
         return invalidArgument("there is no subgraph " + std::to_string(subgraph));
     }
-    Importer importer(model, subgraph, options, std::make_shared<const Surroundings>());
+    Surroundings surroundings;
+    surroundings.import = &Importer::importNested;
+    Importer importer(model, subgraph, options,
+                      std::make_shared<const Surroundings>(std::move(surroundings)));
     HALYARD_RETURN_IF_ERROR(importer.examine());
     return importer;
 }

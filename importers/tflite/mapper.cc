@@ -564,8 +564,10 @@ Result<engine::NestedGraph> Mapper::nested(int32_t index, std::span<const Tensor
         return unsupported("it names subgraph " + std::to_string(index) + ", of which there are " +
                            std::to_string(mModel.subgraphs.size()));
     }
-    Surroundings inner = {
-            .callers = mSurroundings.callers, .shapes = {}, .mapped = mSurroundings.mapped};
+    Surroundings inner = {.callers = mSurroundings.callers,
+                          .shapes = {},
+                          .mapped = mSurroundings.mapped,
+                          .import = mSurroundings.import};
     inner.callers.push_back(mSubgraph);
     const auto subgraph = static_cast<size_t>(index);
     if (std::ranges::find(inner.callers, subgraph) != inner.callers.end()) {
@@ -588,7 +590,7 @@ Result<engine::NestedGraph> Mapper::nested(int32_t index, std::span<const Tensor
         inner.shapes[called.inputs[i]] = typeOf(values[i]).shape;
     }
     HALYARD_ASSIGN_OR_RETURN(ImportedGraph imported,
-                             Importer::importNested(mModel, subgraph, mOptions, std::move(inner)));
+                             mSurroundings.import(mModel, subgraph, mOptions, std::move(inner)));
     if (imported.inputs != called.inputs || !imported.states.empty()) {
         return unsupported(named + " keeps a state, or reads what it is not given");
     }

@@ -19,11 +19,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/graph/constant_copies.h"
 #include "engine/graph/graph.h"
-#include "importers/tflite/importer.h"
+#include "importers/tflite/imported_graph.h"
 #include "importers/tflite/model.h"
 #include "importers/tflite/operators.h"
 
@@ -37,6 +38,9 @@ struct Surroundings {
     std::map<int32_t, engine::Shape> shapes;  // of its inputs, as they are given
     // Subgraphs that were mapped inside the outermost one, each as often as it was.
     std::shared_ptr<size_t> mapped;
+    // Imports such a subgraph, in whole.
+    Result<ImportedGraph> (*import)(const Model&, size_t subgraph, const ImportOptions&,
+                                    Surroundings) = nullptr;
 };
 
 class Mapper {
@@ -143,6 +147,12 @@ class Mapper {
     Result<std::vector<TensorId>> emitInnerN(engine::NodeDescriptor descriptor,
                                              std::vector<TensorId> inputs,
                                              std::vector<engine::TensorType> outputs);
+    // The same, where these types say what shapes are inferred from.
+    Result<std::vector<TensorId>> emitShapedN(engine::NodeDescriptor descriptor,
+                                              std::vector<TensorId> inputs,
+                                              std::vector<engine::TensorType> outputs) {
+        return addNode(std::move(descriptor), std::move(inputs), std::move(outputs), {});
+    }
     // Has the operator's output be a constant. INT64 is INT32.
     Status define(int32_t output, engine::TensorType type, std::vector<uint8_t> bytes);
     Status defineIntegers(int32_t output, const engine::Shape& shape,
