@@ -16,7 +16,9 @@ MAY_INCLUDE = {
     "engine": {"engine", "halyard"},
     "driver": {"driver", "engine"},
     "hal": {"hal", "driver", "engine"},
-    "library": {"library", "engine", "halyard"},
+    "importers": {"importers", "engine"},
+    "library": {"library", "importers", "engine", "halyard"},
+    "litert": {"litert", "importers", "engine"},
     "nnapi": {"nnapi", "hal", "driver", "engine"},
 }
 
@@ -108,7 +110,18 @@ def test_the_rooms_of_hal_know_only_those_below() -> None:
     assert upward == []
 
 
-CPP_ROOTS = ("engine", "driver", "hal", "harness", "library", "nnapi", "samples", "tests")
+CPP_ROOTS = (
+    "engine",
+    "driver",
+    "hal",
+    "harness",
+    "importers",
+    "library",
+    "litert",
+    "nnapi",
+    "samples",
+    "tests",
+)
 
 
 def unit_of(file: Path) -> Path:
