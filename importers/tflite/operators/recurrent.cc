@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -271,6 +272,21 @@ Status checkLstmInputs(const Mapper& mapper) {
                                  std::to_string(lstm::kAux));
 }
 
+// Room for each gate, which the engine does not infer: without it only a run would tell a shape.
+engine::Shape scratchShape(const Mapper& mapper, const std::vector<TensorId>& inputs) {
+    const TensorId weights = inputs[lstm::kInputToOutputWeights];
+    if (weights == kNoTensor || !mapper.typeOf(weights).shape.hasKnownRank() ||
+        mapper.typeOf(weights).shape.rank() != 2) {
+        return engine::Shape::unknownRank();
+    }
+    const int32_t units = mapper.typeOf(weights).shape[0];
+    const int32_t gates = inputs[lstm::kInputToInputWeights] == kNoTensor ? 3 : 4;
+    if (units < 0 || units > std::numeric_limits<int32_t>::max() / gates) {
+        return engine::Shape::unknownRank();
+    }
+    return {engine::kUnknownDimension, gates * units};
+}
+
 struct ScaleAndZeroPoint {
     float scale = 0.0F;
     int32_t zeroPoint = 0;
@@ -365,9 +381,13 @@ Status mapLstm(Mapper& mapper) {
     HALYARD_RETURN_IF_ERROR(checkFloat(mapper));
     HALYARD_ASSIGN_OR_RETURN(std::vector<TensorId> inputs,
                              readParts(mapper, placesUpTo(lstm::kAux, lstm::kAux), kLstmStates));
-    HALYARD_ASSIGN_OR_RETURN(
-            const std::vector<TensorId> found,
-            emitCell(mapper, engine::Lstm{.attributes = attributes}, std::move(inputs), 4));
+    HALYARD_ASSIGN_OR_RETURN(const int32_t output, mapper.output());
+    HALYARD_ASSIGN_OR_RETURN(const engine::TensorType type, mapper.declared(output));
+    std::vector<engine::TensorType> types(4, type);
+    types[0].shape = scratchShape(mapper, inputs);
+    HALYARD_ASSIGN_OR_RETURN(const std::vector<TensorId> found,
+                             mapper.emitShapedN(engine::Lstm{.attributes = attributes},
+                                                std::move(inputs), std::move(types)));
     mapper.update(mapper.op().inputs[lstm::kOutputState], found[1]);
     mapper.update(mapper.op().inputs[lstm::kCellState], found[2]);
     return mapper.alias(mapper.op().outputs.front(), found[3]);

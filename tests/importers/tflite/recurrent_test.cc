@@ -218,6 +218,24 @@ TEST(LstmTest, AStepHasItsActivationAndItsClip) {
     }
 }
 
+// A delegate takes no operator of which only a run tells a shape.
+TEST(LstmTest, EveryShapeOfAStepIsKnown) {
+    for (const bool hasInputGate : {false, true}) {
+        Lstm model({1, 1}, hasInputGate);
+        model.builder.add(OperatorCode::LSTM, model.inputs, {model.output});
+        const Model built = model.builder.model();
+        const Result<Importer> importer = Importer::create(built, 0);
+        ASSERT_TRUE(importer.ok());
+        const Result<ImportedGraph> imported = importer->buildAll();
+        ASSERT_TRUE(imported.ok()) << imported.status().toString();
+        for (const engine::Node& node : imported->graph.nodes()) {
+            for (const engine::TensorId id : node.outputs) {
+                EXPECT_TRUE(imported->graph.tensor(id).type.shape.isFullyKnown());
+            }
+        }
+    }
+}
+
 TEST(LstmTest, RefusesTheBasicKernelAndOtherCounts) {
     Lstm basic({1, 1});
     basic.builder.add(OperatorCode::LSTM, basic.inputs, {basic.output},
