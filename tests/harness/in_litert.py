@@ -34,3 +34,13 @@ def integers(folder: Path) -> Path:
     path = folder / "integers.tflite"
     path.write_bytes(graph.content(doubled))
     return path
+
+
+def unread(folder: Path) -> Path:
+    """A file with an input that nothing reads, and so none of NNAPI's model."""
+    graph = GraphFile()
+    data, _, result = graph.input((2, 3)), graph.input((4,)), graph.tensor((2, 3))
+    graph.add("NEG", [data], [result])
+    path = folder / "unread.tflite"
+    path.write_bytes(graph.content(result))
+    return path

@@ -20,7 +20,7 @@ from halyard.errors import ConfigError, NotExpressible, ProgramMissing
 from halyard.litert import delegate_library
 from halyard.timing import machine
 from halyard.timing.machine import Peak
-from tests.harness.in_litert import STRANGE, chain
+from tests.harness.in_litert import STRANGE, chain, unread
 from tests.harness.invoking import Invoke
 
 try:
@@ -176,6 +176,15 @@ def test_compare_finds_layers_in_a_file_and_in_what_halyard_writes(
     verdicts = [each["verdict"] for each in written(path)["layers"]["layers"]]
     assert verdicts == ["agrees"] * 2, "of NNAPI's parts, on what this side hands between them"
     assert written(path)["a"]["backends"] in ({"CpuAcc": 2, "host": 1}, {"Halyard": 2, "host": 1})
+
+
+def test_a_file_has_its_own_inputs_whatever_nnapi_has_of_them(
+    door: str, invoke: Invoke, tmp_path: Path
+) -> None:
+    path = unread(tmp_path)
+    for words in (["run", path, "--device", door], ["compare", "litert", door, path]):
+        done = invoke(*words)
+        assert done.exit_code == 0, done.output
 
 
 def test_compare_has_no_answer_where_halyard_takes_nothing(
