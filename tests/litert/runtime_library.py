@@ -187,6 +187,8 @@ class HostModel:
         types = {side: self._types(signature, side) for side in ("Input", "Output")}
         self._compiled = runtime.get("LiteRtCreateCompiledModel", runtime.handle, model, options)
         self._owned.append(("CompiledModel", self._compiled))
+        for kind in (*types["Input"], *types["Output"]):
+            kind.set_shape([max(1, extent) for extent in kind.shape])
         self.inputs = [self._buffer(each) for each in types["Input"]]
         self.outputs = [self._buffer(each) for each in types["Output"]]
         self.input_types, self.output_types = types["Input"], types["Output"]

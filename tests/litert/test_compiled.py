@@ -352,6 +352,43 @@ def test_resizable_models_are_compiled_for_each_shape() -> None:
             assert np.array_equal(found, values @ weights.T)
 
 
+def test_extents_that_are_not_known_are_those_of_the_buffers() -> None:
+    """As of models that are exported with any number of rows."""
+    graph = GraphFile()
+    source, last = graph.input((1, 4)), graph.tensor((1, 4))
+    for tensor in (source, last):
+        graph.tensors[tensor].shapeSignature = [-1, 4]
+        graph.tensors[tensor].hasRank = True
+    weights = np.eye(4, dtype=np.float32)[::-1].copy()
+    graph.add(
+        "FULLY_CONNECTED", [source, graph.constant(weights), -1], [last], "FullyConnectedOptions"
+    )
+    with Runtime() as runtime, runtime.compile(graph.content(last), "threads=1") as model:
+        for rows in (1, 5, 1):
+            model.resize(0, (rows, 4), [(rows, 4)])
+            values = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
+            assert np.array_equal(model.run([values])[0], values @ weights.T)
+
+
+def test_constants_that_only_the_rest_reads_are_left_to_it() -> None:
+    """Its kernels may want them as the file has them."""
+    graph = GraphFile()
+    source, doubled, wide = graph.input((1, 4)), graph.tensor((1, 4)), graph.tensor((1, 4))
+    graph.add("ADD", [source, source], [doubled], "AddOptions")
+    half = graph.constant(np.ones((1, 4), np.float16), "float16")
+    graph.add("DEQUANTIZE", [half], [wide], "DequantizeOptions")
+    last = graph.tensor((1, 4))
+    graph.add("ATAN2", [doubled, wide], [last])
+    content = graph.content(last)
+    with new_environment() as npu:
+        found = npu.compile(content)
+        assert found.left is not None
+        reasons = {each.operator: each.reason for each in found.left}
+        assert "nothing that is taken reads its result" in reasons["operator 1 (DEQUANTIZE)"]
+        values = np.array([[1, 2, 3, 4]], np.float32)
+        assert np.allclose(run(found.model, [values])[0], np.arctan2(2 * values, 1))
+
+
 def test_models_of_several_threads_run_beside_each_other(engine: EngineLibrary) -> None:
     content = _conv_net()
     failures: list[Any] = []

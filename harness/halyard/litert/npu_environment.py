@@ -212,50 +212,56 @@ class NpuEnvironment:
         tool = Path(_package("environment").__file__).parent / "tools" / "apply_plugin_main"
         if not tool.is_file():
             raise PackageMissing(f"this LiteRT can't compile ahead: {tool} is missing")
-        done = subprocess.run(
-            [
-                tool,
-                "--cmd=apply",
-                f"--model={os.fspath(model)}",
-                f"--o={os.fspath(output)}",
-                f"--libs={plugin_library().parent}",
-                "--soc_manufacturer=Halyard",
-                f"--soc_model={processor}",
-            ],
-            capture_output=True,
-            text=True,
-            env={
-                **os.environ,
-                OPTIONS: self._options,
-                "LD_LIBRARY_PATH": _joined(
-                    str(tool.parents[1]), os.environ.get("LD_LIBRARY_PATH", ""), by=":"
-                ),
-            },
-        )
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.json"
+            done = subprocess.run(
+                [
+                    tool,
+                    "--cmd=apply",
+                    f"--model={os.fspath(model)}",
+                    f"--o={os.fspath(output)}",
+                    f"--libs={plugin_library().parent}",
+                    "--soc_manufacturer=Halyard",
+                    f"--soc_model={processor}",
+                ],
+                capture_output=True,
+                text=True,
+                env={
+                    **os.environ,
+                    OPTIONS: _joined(self._options, f"report={report}"),
+                    "LD_LIBRARY_PATH": _joined(
+                        str(tool.parents[1]), os.environ.get("LD_LIBRARY_PATH", ""), by=":"
+                    ),
+                },
+            )
+            said = self._report(report)
         if done.returncode:
             # The tool opens it before it knows.
             Path(output).unlink(missing_ok=True)
             words = [line for line in done.stderr.splitlines() if line.startswith("E/halyard")]
+            words += [f"{each.operator}: {each.reason}" for each in _left(said)[:3]]
             why = "; ".join(words) or done.stderr.strip()[-_WORDS:]
             raise NotAccelerated(f"{os.fspath(model)} for {processor}: {why}")
 
-    def _compiled(self, make: Callable[[], Any], report: Path, whole: bool) -> Compiled:
+    def _report(self, path: Path) -> list[Any]:
+        """What the plugin has written, which whoever asked for a report gets as well."""
+        lines = path.read_text().splitlines() if path.exists() else []
         asked = _value_of(self._options, "report")
+        if asked:
+            with Path(asked).open("a") as file:
+                file.writelines(f"{line}\n" for line in lines)
+        return [json.loads(line) for line in lines]
+
+    def _compiled(self, make: Callable[[], Any], report: Path, whole: bool) -> Compiled:
         os.environ[OPTIONS] = _joined(self._options, f"report={report}")
         before = counts()
         try:
             model = make()
         finally:
             self.use_options()
-            lines = report.read_text().splitlines() if report.exists() else []
-            if asked:
-                with Path(asked).open("a") as file:
-                    file.writelines(f"{line}\n" for line in lines)
+            said = self._report(report)
         loaded = counts().since(before)
-        said = [json.loads(line) for line in lines]
-        left = tuple(
-            Left(each["operator"], each["reason"]) for part in said for each in part["left"]
-        )
+        left = _left(said)
         if loaded.contexts == 0 or (whole and left):
             raise NotAccelerated(_why(left, loaded))
         return Compiled(model, loaded.contexts, loaded.operators, left if said else None, loaded)
@@ -264,6 +270,10 @@ class NpuEnvironment:
 # What is counted and what options hold while a model is made is the process's.
 _ONE_AT_A_TIME = threading.Lock()
 _GIVEN = os.environ.get(OPTIONS, "")
+
+
+def _left(said: list[Any]) -> tuple[Left, ...]:
+    return tuple(Left(each["operator"], each["reason"]) for part in said for each in part["left"])
 
 
 def _why(left: tuple[Left, ...], loaded: Counts) -> str:

@@ -68,13 +68,35 @@ Status leaveUntuned(const tflite::Model& model, const Importer& importer,
     return {};
 }
 
-// Folded operators whose results nothing that is claimed reads.
+// By operator: whether it computes of constants alone.
+std::vector<bool> constantOperators(const tflite::Subgraph& subgraph) {
+    std::vector<bool> isConstant(subgraph.tensors.size());
+    for (size_t i = 0; i < isConstant.size(); ++i) {
+        isConstant[i] = subgraph.tensors[i].isConstant();
+    }
+    std::vector<bool> found;
+    for (const tflite::Operator& op : subgraph.operators) {
+        found.push_back(!op.inputs.empty() && std::ranges::all_of(op.inputs, [&](int32_t tensor) {
+            return tensor < 0 || isConstant[tensor];
+        }));
+        for (const int32_t tensor : op.outputs) {
+            if (tensor >= 0 && found.back()) {
+                isConstant[tensor] = true;
+            }
+        }
+    }
+    return found;
+}
+
+// Operators whose results are constants that nothing that is claimed reads. The runtime wants them
+// where it sees them: weights of an operator of its own, widened.
 void leaveUnread(const tflite::Subgraph& subgraph, const Importer& importer, Claims& claims) {
+    const std::vector<bool> isConstant = constantOperators(subgraph);
     std::set<int32_t> read;
     // In the order of execution, so backwards: a folded operator may read another.
     for (size_t op = claims.reasons.size(); op-- > 0;) {
         const tflite::Operator& each = subgraph.operators[op];
-        if (claims.reasons[op].empty() && importer.isFolded(op) &&
+        if (claims.reasons[op].empty() && (importer.isFolded(op) || isConstant[op]) &&
             std::ranges::none_of(each.outputs,
                                  [&](int32_t tensor) { return read.contains(tensor); })) {
             claims.reasons[op] = kUnread;

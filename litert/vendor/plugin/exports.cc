@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions that LiteRT looks up in a compiler plugin. Handles that LiteRT was not given may be
-// null: after a partition of no operators it asks for the modules of nothing.
+// null: where no operator of the whole model was claimed it asks for the modules of nothing.
 
 #include <memory>
 #include <utility>
@@ -166,7 +166,12 @@ HALYARD_EXPORT abi::Status LiteRtCompiledResultNumByteCodeModules(abi::CompiledR
     if (count == nullptr) {
         return answerMissing("LiteRtCompiledResultNumByteCodeModules");
     }
-    *count = result == nullptr ? 0 : of(result)->islands.size();
+    *count = 0;
+    if (result == nullptr) {
+        // So LiteRT leaves the model as it is, which it else would write again for nothing.
+        return answer(halyard::unsupported("nothing of the model is taken"), "compile");
+    }
+    *count = of(result)->islands.size();
     return kOk;
 }
 

@@ -21,6 +21,16 @@
 namespace halyard::vendor {
 namespace {
 
+bool isUnknown(int32_t extent) {
+    return extent < 0;
+}
+
+bool hasUnknownInputs(const tflite::Subgraph& subgraph) {
+    return std::ranges::any_of(subgraph.inputs, [&](int32_t tensor) {
+        return std::ranges::any_of(subgraph.tensors[tensor].shape, isUnknown);
+    });
+}
+
 // `outer`: the subgraph's tensors as LiteRT counts inputs or outputs; `inner`: those of the graph.
 std::vector<BytecodePort> portsOf(const tflite::Subgraph& subgraph, std::span<const int32_t> outer,
                                   std::span<const int32_t> inner) {
@@ -28,9 +38,12 @@ std::vector<BytecodePort> portsOf(const tflite::Subgraph& subgraph, std::span<co
     for (const int32_t tensor : outer) {
         const tflite::Tensor& each = subgraph.tensors[tensor];
         const auto found = std::ranges::find(inner, tensor);
+        // Where an extent is not known LiteRT begins with 1.
+        std::vector<int32_t> shape = each.shape;
+        std::ranges::replace_if(shape, isUnknown, 1);
         ports.push_back({.name = each.name,
                          .elementType = static_cast<int32_t>(each.type),
-                         .shape = each.shape,
+                         .shape = std::move(shape),
                          .place = found == inner.end()
                                           ? BytecodePort::kUnused
                                           : static_cast<uint32_t>(found - inner.begin())});
@@ -65,7 +78,8 @@ Result<AlignedBuffer> compileIsland(const tflite::Model& model, const std::strin
                          .threads = static_cast<uint32_t>(threadCountOf(options)),
                          .operators = static_cast<uint32_t>(operators.size()),
                          .fastMath = options.fastMath,
-                         .resizable = options.resizable && !keepsItsShapes(subgraph),
+                         .resizable = hasUnknownInputs(subgraph) ||
+                                      (options.resizable && !keepsItsShapes(subgraph)),
                          .reason = {},
                          .inputs = portsOf(subgraph, subgraph.inputs, imported.inputs),
                          .outputs = portsOf(subgraph, subgraph.outputs, imported.outputs)};

@@ -2,13 +2,17 @@
 
 #include "litert/vendor/plugin/plugin.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "engine/backends/ref/cpu_ref.h"
 #include "engine/base/build_identity.h"
+#include "engine/base/checked_math.h"
 #include "engine/base/log.h"
 #include "engine/base/version.h"
 #include "litert/vendor/plugin/claims.h"
@@ -46,6 +50,43 @@ const char* opaqueText(const abi::CompilerTable& litert, abi::Options options) {
     return static_cast<const char*>(payload);
 }
 
+// What keeps values from run to run by a name. Where LiteRT writes a model again, they are others.
+constexpr std::array kVariableOperators = {129 /* CALL_ONCE */, 142 /* VAR_HANDLE */,
+                                           143 /* READ_VARIABLE */, 144 /* ASSIGN_VARIABLE */};
+
+Status checkNoVariables(const tflite::Subgraph& subgraph) {
+    for (size_t op = 0; op < subgraph.operators.size(); ++op) {
+        if (std::ranges::count(kVariableOperators, subgraph.operators[op].code) > 0) {
+            return unsupported(subgraph.label(op) +
+                               " is of a variable, which LiteRT spoils where it writes a model "
+                               "again");
+        }
+    }
+    return {};
+}
+
+// LiteRT writes the model again with what is claimed, and without what it does not know of it: that
+// constants are sparse. Then they have fewer bytes than elements, and nothing runs it any more.
+Status checkWholeConstants(const tflite::Subgraph& subgraph) {
+    for (const tflite::Tensor& tensor : subgraph.tensors) {
+        if (!tensor.isConstant()) {
+            continue;
+        }
+        std::optional<uint64_t> bits = tflite::bitsOf(tensor.type);
+        for (const int32_t extent : tensor.shape) {
+            bits = checkedMultiply<uint64_t>(*bits, static_cast<uint64_t>(std::max(extent, 0)));
+            if (!bits.has_value()) {
+                return invalidArgument("the constant '" + tensor.name + "' has no size");
+            }
+        }
+        if (tensor.constant.bytes.size() < *bits / 8) {
+            return unsupported("the constant '" + tensor.name +
+                               "' is sparse, which LiteRT forgets where it writes a model again");
+        }
+    }
+    return {};
+}
+
 }  // namespace
 
 Plugin::Plugin(const abi::CompilerTable& table, Options options)
@@ -72,6 +113,8 @@ Status Plugin::partition(const char* processor, abi::Subgraph subgraph, abi::OpL
     HALYARD_ASSIGN_OR_RETURN(const Claims claims,
                              claim(read.model, {tuned.get(), reference.get()}));
     const tflite::Subgraph& operators = read.model.subgraphs.front();
+    HALYARD_RETURN_IF_ERROR(checkWholeConstants(operators));
+    HALYARD_RETURN_IF_ERROR(checkNoVariables(operators));
     if (!mOptions.report.empty()) {
         HALYARD_RETURN_IF_ERROR(writeReport(claims.report(operators, name)));
     }
@@ -82,13 +125,6 @@ Status Plugin::partition(const char* processor, abi::Subgraph subgraph, abi::OpL
         }
         HALYARD_RETURN_IF_ERROR(
                 calledStatus(mLiteRt.pushOp(claimed, read.handles[op], 0), "PushOp"));
-    }
-    if (claims.count() == 0) {
-        return unsupported("none of the subgraph's " + std::to_string(claims.reasons.size()) +
-                           " operators is taken" +
-                           (claims.reasons.empty()
-                                    ? ""
-                                    : ": " + operators.label(0) + ": " + claims.reasons.front()));
     }
     return {};
 }

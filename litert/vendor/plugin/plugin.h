@@ -35,7 +35,8 @@ class Plugin {
     // Version, build, and all else that decides on the bytecode: LiteRT compiles again where it is
     // another.
     const std::string& sdkVersion() const { return mSdkVersion; }
-    // Puts the claimed operators of the subgraph on the list. UNSUPPORTED where there are none.
+    // Puts the claimed operators of the subgraph on the list. There may be none.
+    // UNSUPPORTED where the model runs no more once anything of it is claimed.
     // `processor`: null for that of the options.
     Status partition(const char* processor, abi::Subgraph subgraph, abi::OpList claimed) const;
     Result<std::unique_ptr<const CompiledIslands>> compile(const char* processor,
