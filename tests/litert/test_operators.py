@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 
 pytest.importorskip("ai_edge_litert.interpreter")
 
+from halyard import conversion
+from halyard.errors import NotExpressible
 from halyard.model import Array
 from tests.litert.engine_library import EngineError, EngineLibrary
 from tests.litert.interpreting import interpreter, new_delegate, run
@@ -49,6 +52,9 @@ def apart(case: Case, ours: Sequence[Array], theirs: Sequence[Array], tolerance:
     return ""
 
 
+files = cache(build)
+
+
 def refusal(engine: EngineLibrary, content: bytes) -> str:
     with pytest.raises(EngineError) as error:
         engine.program(content)
@@ -57,7 +63,7 @@ def refusal(engine: EngineLibrary, content: bytes) -> str:
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.runs], ids=str)
 def test_operators(case: Case, engine: EngineLibrary, tmp_path: Path) -> None:
-    file = build(case)
+    file = files(case)
     report = tmp_path / "report.json"
     with silence():
         ours = interpreter(file.content, new_delegate(backends="CpuAcc,CpuRef", report=report))
@@ -90,4 +96,16 @@ def test_operators(case: Case, engine: EngineLibrary, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", [each for each in CASES if not each.runs], ids=str)
 def test_what_the_runtime_does_not_run(case: Case, engine: EngineLibrary) -> None:
-    assert case.reason in refusal(engine, build(case).content)
+    assert case.reason in refusal(engine, files(case).content)
+
+
+@pytest.mark.parametrize("case", [each for each in CASES if each.reason], ids=str)
+def test_the_harness_takes_nothing_else(case: Case, tmp_path: Path) -> None:
+    """What the importer refuses NNAPI has no words for either."""
+    path = tmp_path / "model.tflite"
+    path.write_bytes(files(case).content)
+    try:
+        left = [each.text() for each in conversion.convert(path).unmapped]
+    except NotExpressible as error:
+        left = [str(error)]
+    assert left
