@@ -359,15 +359,15 @@ def test_extents_that_are_not_known_are_those_of_the_buffers() -> None:
     for tensor in (source, last):
         graph.tensors[tensor].shapeSignature = [-1, 4]
         graph.tensors[tensor].hasRank = True
-    weights = np.eye(4, dtype=np.float32)[::-1].copy()
-    graph.add(
-        "FULLY_CONNECTED", [source, graph.constant(weights), -1], [last], "FullyConnectedOptions"
-    )
+    graph.add("ADD", [source, source], [last], "AddOptions")
+    before = halyard.litert.counts()
     with Runtime() as runtime, runtime.compile(graph.content(last), "threads=1") as model:
         for rows in (1, 5, 1):
             model.resize(0, (rows, 4), [(rows, 4)])
             values = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
-            assert np.array_equal(model.run([values])[0], values @ weights.T)
+            assert np.array_equal(model.run([values])[0], 2 * values)
+    used = halyard.litert.counts().since(before)
+    assert (used.compiled_when_loaded, used.runs) == (1, 3)
 
 
 def test_constants_that_only_the_rest_reads_are_left_to_it() -> None:
