@@ -53,7 +53,7 @@ def written(interface: Mapping[str, Any]) -> str:
         "",
     ]
     for name, each in options.items():
-        lines.append(f"// The options of an operator, by their places among its values.")
+        lines.append("// The options of an operator, by their places among its values.")
         lines.append(f"struct {name}Options {{")
         for place, one in enumerate(each["fields"]):
             lines.append(f"    static constexpr size_t {constant(one['name'])} = {place};")
