@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,10 @@ from halyard.litert import (
     plugin_library,
 )
 from halyard.model import Array, TensorInfo, Tensors
-from halyard.tflite.reading import file as tflite_file
+
+if TYPE_CHECKING:
+    # It takes LiteRT's package, without which the command line works as well.
+    from halyard.tflite.reading import file as tflite_file
 
 _HINT = "pip install 'halyard[peers]' (or ai-edge-litert>=2.2)"
 
@@ -60,6 +63,8 @@ class LiteRtNpu(Library):
             raise EngineRefused(
                 "LiteRT's CompiledModel has buffers for the shapes of the file alone"
             )
+        from halyard.tflite.reading import file as tflite_file
+
         try:
             file = tflite_file.read(path.read_bytes())
         except HalyardError as error:
