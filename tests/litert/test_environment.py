@@ -18,7 +18,8 @@ from ai_edge_litert.compiled_model import CompiledModel
 from ai_edge_litert.hardware_accelerator import HardwareAccelerator
 
 import halyard.litert
-from halyard.errors import ConfigError, PackageMissing, ProgramMissing
+from halyard.errors import ConfigError, HalyardError, PackageMissing, ProgramMissing
+from halyard.litert import npu_environment
 from tests.harness import tflite_models
 from tests.harness.tflite_file import GraphFile
 from tests.litert.compiling import new_environment, run
@@ -55,6 +56,22 @@ def test_a_whole_model_is_taken() -> None:
     assert (found.islands, found.operators, found.left) == (1, 8, ())
     assert found.loaded.packed_constants == 0
     assert found.loaded.compiled_when_loaded == 0
+
+
+def test_an_environment_that_is_closed_leaves_no_options_behind(tmp_path: Path) -> None:
+    before = os.environ.get(npu_environment.OPTIONS)
+    with new_environment(report=tmp_path / "report.json"):
+        assert "report=" in os.environ[npu_environment.OPTIONS]
+    assert os.environ.get(npu_environment.OPTIONS) == before
+
+
+def test_a_report_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+    said = r"the report .*gone/report.json: No such file"
+    with (
+        new_environment(report=tmp_path / "gone" / "report.json") as npu,
+        pytest.raises(HalyardError, match=said),
+    ):
+        npu.compile(_conv_net())
 
 
 def test_what_is_left_is_told_with_its_reason() -> None:

@@ -116,9 +116,9 @@ def environment(
                were taken, and why not the others.
     log        what the libraries say on stderr.
 
-    They hold for all models that the process makes until the next environment(), and so go before
-    those of the variable HALYARD_LITERT_OPTIONS, which hold where nothing is given. LiteRT loads
-    one dispatch library in a process, the first.
+    They hold for all models that the process makes until the next environment(), or until this one
+    is closed, and so go before those of the variable HALYARD_LITERT_OPTIONS, which hold where
+    nothing is given. LiteRT loads one dispatch library in a process, the first.
 
     PackageMissing where there is no LiteRT 2, ConfigError with the library's own words where an
     option is not to its liking.
@@ -162,7 +162,13 @@ class NpuEnvironment:
         self.close()
 
     def close(self) -> None:
+        """Gives the process its own options back, unless another environment has taken over."""
         self._wrapped.close()
+        if os.environ.get(OPTIONS) == self._options:
+            if _GIVEN:
+                os.environ[OPTIONS] = _GIVEN
+            else:
+                del os.environ[OPTIONS]
 
     @property
     def capsule(self) -> Any:
@@ -248,8 +254,11 @@ class NpuEnvironment:
         lines = path.read_text().splitlines() if path.exists() else []
         asked = _value_of(self._options, "report")
         if asked:
-            with Path(asked).open("a") as file:
-                file.writelines(f"{line}\n" for line in lines)
+            try:
+                with Path(asked).open("a") as file:
+                    file.writelines(f"{line}\n" for line in lines)
+            except OSError as error:
+                raise HalyardError(f"the report {asked}: {error.strerror}") from error
         return [json.loads(line) for line in lines]
 
     def _compiled(self, make: Callable[[], Any], report: Path, whole: bool) -> Compiled:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -113,6 +113,9 @@ class Case:
     version: int = 0  # of the operator, where one of its options came with it
     # Kernels that are right where LiteRT's reference ones are not.
     optimized: bool = False
+    # The same with two outputs, which lie side by side in the one, where LiteRT computes it of
+    # memory that nothing has written.
+    halves: Make | None = None
     # Of operators that XNNPACK alone has. Outputs have to have shapes.
     by_xnnpack: bool = False
     # What it comes to, of operators that LiteRT has not. Outputs have to have shapes.
@@ -212,6 +215,10 @@ def build(case: Case) -> OperatorFile:
                 tensor = found.graph.tensors[each["index"]]
                 tensor.shape = [int(extent) for extent in each["shape"]]
         content = _written(case, found)
+        if case.halves is not None:
+            apart = replace(case, make=case.halves)
+            _, parts = _computed(_written(apart, draft(apart)), apart, feeds)
+            expected = [[np.concatenate(each, axis=-1)] for each in parts]
         if not case.hybrid:
             return OperatorFile(content, feeds, expected, None)
         wide = draft(case, widened=True)

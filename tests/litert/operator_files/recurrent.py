@@ -347,6 +347,7 @@ def _lstms() -> Iterator[Case]:
                     partial(_both_lstms, merge=merge, major=major, aux=aux),
                     runs=_RUNS,
                     tolerance=3e-5,
+                    halves=partial(_both_lstms, major=major, aux=aux) if merge else None,
                 )
     changes: dict[str, dict[str, Any]] = {
         "relu": {"fusedActivationFunction": RELU},
