@@ -7,26 +7,12 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "engine/base/json_text.h"
+
 namespace halyard::engine {
 namespace {
 
 constexpr std::string_view kAroundTrack = "driver";
-
-std::string jsonString(std::string_view text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            quoted.append(1, '\\').append(1, c);
-        } else if (static_cast<unsigned char>(c) < ' ') {
-            std::array<char, 8> code = {};
-            std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned>(c));
-            quoted += code.data();
-        } else {
-            quoted += c;
-        }
-    }
-    return quoted + "\"";
-}
 
 // With all three decimals: a nanosecond.
 std::string microseconds(std::chrono::nanoseconds time) {

@@ -15,29 +15,13 @@
 #include <utility>
 
 #include "engine/base/file_descriptor.h"
+#include "engine/base/json_text.h"
 #include "engine/base/log.h"
 #include "engine/base/version.h"
 #include "engine/base/write_all.h"
 
 namespace halyard::litert {
 namespace {
-
-// Names that are no UTF-8 stay what they are in models: bytes above ASCII are written as they came.
-std::string quoted(std::string_view text) {
-    std::string result = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            result.append(1, '\\').append(1, c);
-        } else if (static_cast<unsigned char>(c) < ' ') {
-            std::array<char, 8> code = {};
-            std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned>(c));
-            result += code.data();
-        } else {
-            result += c;
-        }
-    }
-    return result + "\"";
-}
 
 template <typename Items, typename Write>
 std::string listOf(const Items& items, std::string_view ends, Write write) {
@@ -49,7 +33,7 @@ std::string listOf(const Items& items, std::string_view ends, Write write) {
 }
 
 std::string namesOf(const std::vector<std::string>& names) {
-    return listOf(names, "[]", quoted);
+    return listOf(names, "[]", jsonString);
 }
 
 std::string jsonOf(const ReportedPart& part) {
@@ -60,7 +44,7 @@ std::string jsonOf(const ReportedPart& part) {
     text.append(", \"operations\": ").append(namesOf(part.operators));
     if (part.isTaken) {
         text.append(", \"nodes\": ").append(listOf(part.nodes, "{}", [](const auto& backend) {
-            return quoted(backend.first) + ": " + std::to_string(backend.second);
+            return jsonString(backend.first) + ": " + std::to_string(backend.second);
         }));
         text.append(", \"copied_bytes\": ")
                 .append(part.copiedBytes.has_value() ? std::to_string(*part.copiedBytes) : "null");
@@ -76,8 +60,8 @@ std::string jsonOf(const ReportedGraph& graph) {
         return "\n   " + jsonOf(part);
     }));
     text.append(",\n  \"unmapped\": ").append(listOf(graph.left, "[]", [](const auto& left) {
-        return "\n   {\"operator\": " + quoted(left.label) +
-               ", \"reason\": " + quoted(left.reason) + "}";
+        return "\n   {\"operator\": " + jsonString(left.label) +
+               ", \"reason\": " + jsonString(left.reason) + "}";
     }));
     return text.append(",\n  \"notes\": ").append(namesOf(graph.notes)).append("}");
 }
@@ -123,7 +107,7 @@ void writeFile(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::string jsonOf(const std::list<ReportedGraph>& graphs) {
-    return "{\"halyard\": " + quoted(HALYARD_VERSION) + ", \"graphs\": " +
+    return "{\"halyard\": " + jsonString(HALYARD_VERSION) + ", \"graphs\": " +
            listOf(graphs, "[]", [](const ReportedGraph& graph) { return "\n " + jsonOf(graph); }) +
            "}\n";
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/base/json_text.h"
 #include "engine/plan/assignment.h"
 #include "importers/tflite/importer.h"
 
@@ -15,20 +16,6 @@ namespace {
 using tflite::Importer;
 
 constexpr std::string_view kUnread = "nothing that is taken reads its result, which is a constant";
-
-std::string quoted(std::string_view text) {
-    std::string result = "\"";
-    for (const char each : text) {
-        if (each == '"' || each == '\\') {
-            result.append({'\\', each});
-        } else if (static_cast<unsigned char>(each) < ' ') {
-            result.append(" ");
-        } else {
-            result.push_back(each);
-        }
-    }
-    return result + "\"";
-}
 
 // Of the operators that the importer takes, those that only the reference computes.
 Status leaveUntuned(const tflite::Model& model, const Importer& importer,
@@ -114,7 +101,7 @@ size_t Claims::count() const {
 }
 
 std::string Claims::report(const tflite::Subgraph& subgraph, std::string_view processor) const {
-    std::string text = "{\"processor\": " + quoted(processor) +
+    std::string text = "{\"processor\": " + jsonString(processor) +
                        ", \"operators\": " + std::to_string(reasons.size()) +
                        ", \"taken\": " + std::to_string(count()) + ", \"left\": [";
     bool isFirst = true;
@@ -124,8 +111,8 @@ std::string Claims::report(const tflite::Subgraph& subgraph, std::string_view pr
         }
         text.append(isFirst ? "" : ", ");
         isFirst = false;
-        text.append("{\"operator\": " + quoted(subgraph.label(op)) +
-                    ", \"reason\": " + quoted(reasons[op]) + "}");
+        text.append("{\"operator\": " + jsonString(subgraph.label(op)) +
+                    ", \"reason\": " + jsonString(reasons[op]) + "}");
     }
     return text + "]}";
 }
