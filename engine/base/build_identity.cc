@@ -73,4 +73,13 @@ std::span<const uint8_t> buildIdentity() {
     return search.found;
 }
 
+std::string buildIdentityText() {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text;
+    for (const uint8_t byte : buildIdentity()) {
+        text.append({kDigits[byte >> 4U], kDigits[byte & 0xFU]});
+    }
+    return text;
+}
+
 }  // namespace halyard

@@ -51,24 +51,6 @@ struct BufferTable {
     static constexpr size_t kData = 0, kOffset = 1, kSize = 2;
 };
 
-// By the schema's number.
-constexpr std::array<ElementType, 23> kTypes = {
-        ElementType::FLOAT32,      ElementType::FLOAT16,   ElementType::INT32,
-        ElementType::UINT8,        ElementType::INT64,     ElementType::STRING,
-        ElementType::BOOL,         ElementType::INT16,     ElementType::COMPLEX64,
-        ElementType::INT8,         ElementType::FLOAT64,   ElementType::COMPLEX128,
-        ElementType::UINT64,       ElementType::RESOURCE,  ElementType::VARIANT,
-        ElementType::UINT32,       ElementType::UINT16,    ElementType::INT4,
-        ElementType::BFLOAT16,     ElementType::INT2,      ElementType::UINT4,
-        ElementType::FLOAT8E4M3FN, ElementType::FLOAT8E5M2};
-
-Result<ElementType> typeOf(int8_t number) {
-    if (number < 0 || static_cast<size_t>(number) >= kTypes.size()) {
-        return unsupported("its element type is number " + std::to_string(number));
-    }
-    return kTypes[static_cast<size_t>(number)];
-}
-
 struct Code {
     int32_t code = 0;
     std::string customName;
@@ -107,14 +89,7 @@ Result<OptionValue> readOption(const Table& table, const OptionField& field) {
         default: {
             HALYARD_ASSIGN_OR_RETURN(const auto number,
                                      table.number(slot, static_cast<int8_t>(value.integer)));
-            value.integer = number;
-            // The schema counts from the first of them, and the enums from "unknown".
-            if (field.kind == OptionKind::PADDING || field.kind == OptionKind::MIRROR_MODE) {
-                value.integer += 1;
-            } else if (field.kind == OptionKind::TENSOR_TYPE) {
-                HALYARD_ASSIGN_OR_RETURN(const ElementType type, typeOf(number));
-                value.integer = static_cast<int64_t>(type);
-            }
+            HALYARD_ASSIGN_OR_RETURN(value.integer, enumOfFile(field.kind, number));
         }
     }
     return value;
@@ -220,7 +195,7 @@ class Reader {
         HALYARD_ASSIGN_OR_RETURN(const std::string_view name, table.text(TensorTable::kName));
         tensor.name = name;
         HALYARD_ASSIGN_OR_RETURN(const auto number, table.number<int8_t>(TensorTable::kType, 0));
-        const Result<ElementType> type = typeOf(number);
+        const Result<ElementType> type = elementTypeOfFile(number);
         if (type.ok()) {
             tensor.type = *type;
         } else {

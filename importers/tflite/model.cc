@@ -55,12 +55,44 @@ Status checkSubgraph(const Subgraph& graph) {
     return {};
 }
 
+// By the schema's number.
+constexpr std::array<ElementType, 23> kTypesOfFiles = {
+        ElementType::FLOAT32,      ElementType::FLOAT16,   ElementType::INT32,
+        ElementType::UINT8,        ElementType::INT64,     ElementType::STRING,
+        ElementType::BOOL,         ElementType::INT16,     ElementType::COMPLEX64,
+        ElementType::INT8,         ElementType::FLOAT64,   ElementType::COMPLEX128,
+        ElementType::UINT64,       ElementType::RESOURCE,  ElementType::VARIANT,
+        ElementType::UINT32,       ElementType::UINT16,    ElementType::INT4,
+        ElementType::BFLOAT16,     ElementType::INT2,      ElementType::UINT4,
+        ElementType::FLOAT8E4M3FN, ElementType::FLOAT8E5M2};
+
 }  // namespace
 
 std::string toString(ElementType type) {
     const auto index = static_cast<size_t>(type);
     return index < kTypes.size() ? std::string(kTypes[index].name)
                                  : "type " + std::to_string(index);
+}
+
+Result<ElementType> elementTypeOfFile(int64_t number) {
+    if (number < 0 || static_cast<size_t>(number) >= kTypesOfFiles.size()) {
+        return unsupported("its element type is number " + std::to_string(number));
+    }
+    return kTypesOfFiles[static_cast<size_t>(number)];
+}
+
+Result<int64_t> enumOfFile(OptionKind kind, int64_t number) {
+    switch (kind) {
+        case OptionKind::PADDING:
+        case OptionKind::MIRROR_MODE:
+            return number + 1;
+        case OptionKind::TENSOR_TYPE: {
+            HALYARD_ASSIGN_OR_RETURN(const ElementType type, elementTypeOfFile(number));
+            return static_cast<int64_t>(type);
+        }
+        default:
+            return number;
+    }
 }
 
 size_t bitsOf(ElementType type) {

@@ -53,12 +53,18 @@ enum class ElementType : uint8_t {
 };
 // "FLOAT32", or "type 40".
 std::string toString(ElementType type);
+// Of a number that a file or LiteRT has: UNSUPPORTED where there is none.
+Result<ElementType> elementTypeOfFile(int64_t number);
 // Bits of an element; 0 where it has no fixed number.
 size_t bitsOf(ElementType type);
 
 enum class Padding : uint8_t { UNKNOWN, SAME, VALID };
 enum class MirrorMode : uint8_t { UNKNOWN, REFLECT, SYMMETRIC };
 enum class FusedActivation : uint8_t { NONE, RELU, RELU_N1_TO_1, RELU6, TANH, SIGN_BIT, SIGMOID };
+
+// An option of that kind as the enums above have it. The schema counts paddings and modes from the
+// first of them, the enums from "unknown".
+Result<int64_t> enumOfFile(OptionKind kind, int64_t number);
 
 // Of one scale, or one for each index of the axis. Empty scales: none.
 struct TensorQuantization {

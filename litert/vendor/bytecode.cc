@@ -71,6 +71,7 @@ void put(ByteWriter& writer, const std::vector<BytecodePort>& ports) {
         writer.putText(port.name);
         writer.put(port.elementType);
         writer.putList(std::span<const int32_t>(port.shape));
+        writer.put(port.open);
         writer.put(port.place);
     }
 }
@@ -82,6 +83,7 @@ Status get(ByteReader& reader, std::vector<BytecodePort>& ports) {
         HALYARD_RETURN_IF_ERROR(reader.getText(port.name));
         HALYARD_RETURN_IF_ERROR(reader.get(port.elementType));
         HALYARD_RETURN_IF_ERROR(reader.getList(port.shape));
+        HALYARD_RETURN_IF_ERROR(reader.get(port.open));
         HALYARD_RETURN_IF_ERROR(reader.get(port.place));
         if (port.shape.size() > kMostRank) {
             return invalidArgument("a shape has " + std::to_string(port.shape.size()) +

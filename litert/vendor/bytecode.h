@@ -32,7 +32,8 @@ struct BytecodePort {
 
     std::string name;
     int32_t elementType = 0;     // tflite::ElementType
-    std::vector<int32_t> shape;  // as the model declares it
+    std::vector<int32_t> shape;  // as the model declares it, with 1 where an extent is not known
+    uint32_t open = 0;           // of an input: a bit for each axis that may have other extents
     uint32_t place = kUnused;    // among the graph's inputs or outputs
 };
 
@@ -43,7 +44,7 @@ struct BytecodeInfo {
     uint32_t threads = 1;    // that it was compiled for
     uint32_t operators = 0;  // of the model
     bool fastMath = false;
-    bool resizable = false;  // a graph may be compiled for inputs of other shapes
+    bool resizable = false;  // a graph: open axes of inputs may get other extents
     std::string reason;      // why it is a graph; empty: it is a program
     std::vector<BytecodePort> inputs;
     std::vector<BytecodePort> outputs;

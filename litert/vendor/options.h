@@ -21,6 +21,7 @@
 
 #include "engine/base/log.h"
 #include "engine/base/status.h"
+#include "litert/vendor_abi.h"
 
 namespace halyard::vendor {
 
@@ -40,6 +41,18 @@ struct Options {
 Result<Options> parseOptions(std::string_view text);
 // Of the text, or where it is null of the environment.
 Result<Options> readOptions(const char* text);
+// The payload of opaque options, which either library finds by its table; null where there are
+// none.
+template <typename Table>
+const char* opaqueText(const Table& litert, abi::Options options) {
+    abi::OpaqueOptions opaque = nullptr;
+    void* payload = nullptr;
+    if (options == nullptr || litert.getOpaqueOptions(options, &opaque) != 0 || opaque == nullptr ||
+        litert.findOpaqueOptionsData(opaque, kOpaqueIdentifier, &payload) != 0) {
+        return nullptr;
+    }
+    return static_cast<const char*>(payload);
+}
 // The count that is asked for, or that of the cores.
 size_t threadCountOf(const Options& options);
 

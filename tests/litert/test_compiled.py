@@ -414,3 +414,28 @@ def test_models_of_several_threads_run_beside_each_other(engine: EngineLibrary) 
             worker.join()
     assert failures == [None] * 3
     assert halyard.litert.counts().live_contexts == 0
+
+
+def test_axes_that_constants_follow_from_keep_their_extents(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The second part of a SPLIT_V is what the first leaves of the axis: of another one it is
+    another."""
+    graph = GraphFile()
+    source = graph.input((2, 4))
+    sizes, axis = (graph.constant(np.array(each), "int32") for each in ([2, -1], 1))
+    parts = [graph.tensor((2, 2)) for _ in range(2)]
+    graph.add("SPLIT_V", [source, sizes, axis], parts, "SplitVOptions", numSplits=2)
+    last = graph.tensor((2, 1))
+    keep = graph.constant(np.array([1]), "int32")
+    graph.add("SUM", [parts[1], keep], [last], "ReducerOptions", keepDims=True)
+    content = graph.content(last)
+    before = halyard.litert.counts()
+    with Runtime() as runtime, runtime.compile(content, "threads=1,resizable=on") as model:
+        values = np.arange(8, dtype=np.float32).reshape(2, 4)
+        assert np.array_equal(model.run([values])[0], values[:, 2:].sum(1, keepdims=True))
+        assert halyard.litert.counts().since(before).runs == 1
+        model.resize(0, (2, 6), [(2, 1)])
+        with pytest.raises(RuntimeRefused):
+            model.run([np.ones((2, 6), np.float32)])
+    assert "from which no node or constant follows" in capfd.readouterr().err

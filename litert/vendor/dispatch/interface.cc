@@ -29,17 +29,6 @@ Status missing() {
     return invalidArgument("an argument is null");
 }
 
-// The payload of opaque options; null where there are none.
-const char* opaqueText(const abi::RuntimeTable& litert, abi::Options options) {
-    abi::OpaqueOptions opaque = nullptr;
-    void* payload = nullptr;
-    if (options == nullptr || litert.getOpaqueOptions(options, &opaque) != 0 || opaque == nullptr ||
-        litert.findOpaqueOptionsData(opaque, kOpaqueIdentifier, &payload) != 0) {
-        return nullptr;
-    }
-    return static_cast<const char*>(payload);
-}
-
 // Bytecode that is not of this build, or of this processor, is told apart from other failures.
 abi::Status answerBytecode(const Status& status) {
     const abi::Status answered = answer(status, "bytecode");
@@ -72,14 +61,7 @@ abi::Status getBuildId(const char** id) {
     if (id == nullptr) {
         return answer(missing(), "build id");
     }
-    static const std::string kText = [] {
-        std::string text = HALYARD_VERSION " ";
-        for (const uint8_t byte : buildIdentity()) {
-            constexpr std::string_view kDigits = "0123456789abcdef";
-            text.append({kDigits[byte >> 4U], kDigits[byte & 0xFU]});
-        }
-        return text;
-    }();
+    static const std::string kText = HALYARD_VERSION " " + buildIdentityText();
     *id = kText.c_str();
     return code(abi::StatusCode::OK);
 }

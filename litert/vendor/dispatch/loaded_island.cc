@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -38,6 +39,18 @@ std::string shown(std::span<const int32_t> shape) {
     return text + "]";
 }
 
+bool takes(const BytecodePort& port, std::span<const int32_t> shape) {
+    if (shape.size() != port.shape.size()) {
+        return false;
+    }
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+        if (shape[axis] != port.shape[axis] && (port.open >> axis & 1U) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 Status checkPlaces(std::span<const BytecodePort> ports, size_t count, const char* what) {
     std::vector<bool> isThere(count);
     for (const BytecodePort& port : ports) {
@@ -65,15 +78,14 @@ Result<size_t> bytesOf(int32_t elementType, std::span<const int32_t> shape) {
     if (bits < 8) {
         return invalidArgument("elements are of type " + std::to_string(elementType));
     }
-    size_t bytes = bits / 8;
+    std::optional<size_t> bytes = bits / 8;
     for (const int32_t extent : shape) {
-        if (extent < 0 || (extent > 0 && bytes > std::numeric_limits<size_t>::max() / 2 /
-                                                         static_cast<size_t>(extent))) {
+        bytes = extent < 0 ? std::nullopt : checkedMultiply(*bytes, static_cast<size_t>(extent));
+        if (!bytes.has_value() || *bytes > std::numeric_limits<size_t>::max() / 2) {
             return invalidArgument("a shape is " + shown(shape));
         }
-        bytes *= static_cast<size_t>(extent);
     }
-    return bytes;
+    return *bytes;
 }
 
 Result<std::unique_ptr<LoadedIsland>> LoadedIsland::load(Device& device,
@@ -178,15 +190,15 @@ Result<LoadedIsland::Form*> LoadedIsland::formFor(const PortShapes& shapes) {
             return form.get();
         }
     }
-    if (!info().resizable) {
-        for (size_t i = 0; i < shapes.size(); ++i) {
-            if (shapes[i] != info().inputs[i].shape) {
-                return invalidArgument("input " + std::to_string(i) + " '" + info().inputs[i].name +
-                                       "' has the shape " + shown(shapes[i]) +
-                                       ", and the model was compiled for " +
-                                       shown(info().inputs[i].shape) +
-                                       "; the option resizable=on has it take others");
-            }
+    for (size_t i = 0; i < shapes.size(); ++i) {
+        if (!takes(info().inputs[i], shapes[i])) {
+            return invalidArgument("input " + std::to_string(i) + " '" + info().inputs[i].name +
+                                   "' has the shape " + shown(shapes[i]) +
+                                   ", and the model was compiled for " +
+                                   shown(info().inputs[i].shape) +
+                                   "; the option resizable=on has it take others, along axes from "
+                                   "which no node or "
+                                   "constant follows");
         }
     }
     HALYARD_ASSIGN_OR_RETURN(const std::shared_ptr<const engine::Program> program,

@@ -15,6 +15,7 @@
 #include "engine/base/checked_math.h"
 #include "engine/base/log.h"
 #include "engine/base/version.h"
+#include "importers/tflite/operators.h"
 #include "litert/vendor/plugin/claims.h"
 #include "litert/vendor/plugin/island.h"
 #include "litert/vendor/plugin/subgraph_reader.h"
@@ -24,39 +25,23 @@
 namespace halyard::vendor {
 namespace {
 
-std::string hexOf(std::span<const uint8_t> bytes) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string text;
-    for (const uint8_t byte : bytes) {
-        text.append({kDigits[byte >> 4U], kDigits[byte & 0xFU]});
-    }
-    return text;
-}
+using tflite::OperatorCode;
 
 std::string sdkVersionOf(const Options& options) {
-    return HALYARD_VERSION " " + hexOf(buildIdentity()) + " " + options.processor + " on " +
+    return HALYARD_VERSION " " + buildIdentityText() + " " + options.processor + " on " +
            hostIdentity() + " threads=" + std::to_string(threadCountOf(options)) +
            (options.fastMath ? " fast_math" : "") + (options.resizable ? " resizable" : "");
 }
 
-// The payload of opaque options; null where there are none.
-const char* opaqueText(const abi::CompilerTable& litert, abi::Options options) {
-    abi::OpaqueOptions opaque = nullptr;
-    void* payload = nullptr;
-    if (options == nullptr || litert.getOpaqueOptions(options, &opaque) != 0 || opaque == nullptr ||
-        litert.findOpaqueOptionsData(opaque, kOpaqueIdentifier, &payload) != 0) {
-        return nullptr;
-    }
-    return static_cast<const char*>(payload);
-}
-
 // What keeps values from run to run by a name. Where LiteRT writes a model again, they are others.
-constexpr std::array kVariableOperators = {129 /* CALL_ONCE */, 142 /* VAR_HANDLE */,
-                                           143 /* READ_VARIABLE */, 144 /* ASSIGN_VARIABLE */};
+constexpr std::array kVariableOperators = {OperatorCode::CALL_ONCE, OperatorCode::VAR_HANDLE,
+                                           OperatorCode::READ_VARIABLE,
+                                           OperatorCode::ASSIGN_VARIABLE};
 
 Status checkNoVariables(const tflite::Subgraph& subgraph) {
     for (size_t op = 0; op < subgraph.operators.size(); ++op) {
-        if (std::ranges::count(kVariableOperators, subgraph.operators[op].code) > 0) {
+        const auto code = static_cast<OperatorCode>(subgraph.operators[op].code);
+        if (std::ranges::count(kVariableOperators, code) > 0) {
             return unsupported(subgraph.label(op) +
                                " is of a variable, which LiteRT spoils where it writes a model "
                                "again");

@@ -27,32 +27,6 @@ std::shared_ptr<const void> owner() {
     return {&kMark, [](const void*) {}};
 }
 
-// Of files, whose numbers getters of types give.
-ElementType typeOfFile(uint32_t number) {
-    constexpr ElementType kTypes[] = {
-            ElementType::FLOAT32,  ElementType::FLOAT16,  ElementType::INT32,
-            ElementType::UINT8,    ElementType::INT64,    ElementType::STRING,
-            ElementType::BOOL,     ElementType::INT16,    ElementType::COMPLEX64,
-            ElementType::INT8,     ElementType::FLOAT64,  ElementType::COMPLEX128,
-            ElementType::UINT64,   ElementType::RESOURCE, ElementType::VARIANT,
-            ElementType::UINT32,   ElementType::UINT16,   ElementType::INT4,
-            ElementType::BFLOAT16, ElementType::INT2,     ElementType::UINT4};
-    return number < std::size(kTypes) ? kTypes[number] : ElementType::NONE;
-}
-
-// A number of a file as the enums of model.h have it.
-int64_t valueOf(OptionKind kind, uint32_t number) {
-    switch (kind) {
-        case OptionKind::PADDING:
-        case OptionKind::MIRROR_MODE:
-            return int64_t{number} + 1;
-        case OptionKind::TENSOR_TYPE:
-            return static_cast<int64_t>(typeOfFile(number));
-        default:
-            return number;
-    }
-}
-
 class Reader {
   public:
     Reader(const abi::CompilerTable& litert, abi::Subgraph subgraph)
@@ -300,7 +274,11 @@ class Reader {
                 return {};
             case OptionWritten::UINT32:
                 if (uint32_t found = 0; call(op, getter, &found)) {
-                    value.integer = valueOf(field.kind, found);
+                    const Result<int64_t> known = tflite::enumOfFile(field.kind, found);
+                    if (!known.ok()) {
+                        return std::string(known.status().message());
+                    }
+                    value.integer = *known;
                 }
                 return {};
             case OptionWritten::FLOAT:
