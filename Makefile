@@ -47,7 +47,7 @@ NDK :=
 ABI := arm64-v8a
 ANDROID_BUILD := build/android-$(ABI)
 # Folders whose files `clang` compiles: COMPILED='engine driver'.
-COMPILED := engine driver hal harness library nnapi samples tests
+COMPILED := engine driver hal harness importers library litert nnapi samples tests
 # Options of test-fresh: FRESH='--on overlay' in a root as containers have it, FRESH='--user
 # demo arm64' as an ordinary user with sudo.
 FRESH :=
