@@ -487,7 +487,7 @@ struct Rank {
 // ---- Order, lookup, chance ----------------------------------------------------------------------
 
 // The k largest elements along the last axis, in descending order, and their INT32 indices; of
-// equals the lower index first; a NaN is larger than any number. The scores get sorted, which a
+// equals the higher index first; a NaN is larger than any number. The scores get sorted, which a
 // second reading must not disturb.
 struct TopK {
     int32_t k = 1;

@@ -8,8 +8,9 @@
 //   processor=NAME    compiles for it where no SoC model is named (processor.h); "host" by default
 //   threads=COUNT     1 to 64; by default as many as the process may use cores
 //   fast_math=on|off  results may be farther off where that is faster
-//   resizable=on|off  inputs may get other shapes than the model declares: the model is compiled
-//                     when it is loaded, and again for each set of shapes
+//   resizable=on|off  inputs may get other extents than the model declares, along axes from which
+//                     no node or constant follows: the model is compiled when it is loaded, and
+//                     again for each set of shapes
 //   report=FILE       why which operator was not taken, as JSON: a line for each subgraph
 //   log=LEVEL         verbose, info, warning or error
 

@@ -111,7 +111,8 @@ def environment(
     processor  what models are compiled for: "host", or "arm64-cortex-a76" and so on.
     threads    as many as the process may use cores, unless told.
     fast_math  results may leave the official tolerance where that is faster.
-    resizable  inputs may get other shapes than the model declares: it is compiled for them then.
+    resizable  inputs may get other extents than the model declares, along axes from which no node
+               or constant follows: it is compiled for them then.
     report     a file that gets a line of JSON for each subgraph that is compiled: which operators
                were taken, and why not the others.
     log        what the libraries say on stderr.
