@@ -166,7 +166,8 @@ Result<TensorType> Mapper::declared(int32_t index) const {
     const auto isKnownInput = [&](int32_t input) { return input == kOmitted || isKnown(input); };
     if (tensor(index).type == ElementType::INT64 &&
         std::ranges::all_of(mOperator->inputs, isKnownInput)) {
-        return plain(DataType::INT32, Shape::unknownRank());
+        return TensorType{
+                .type = DataType::INT32, .shape = Shape::unknownRank(), .quantization = {}};
     }
     HALYARD_ASSIGN_OR_RETURN(TensorType type, engineType(tensor(index), shown(index)));
     type.shape = Shape::unknownRank();
