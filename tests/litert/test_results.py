@@ -40,12 +40,14 @@ _GRAPHS = 2
 def test_small_models_are_taken_whole(
     make: Callable[[], tuple[GraphFile, list[int]]], kernels: object
 ) -> None:
+    """As XNNPACK computes them, whichever kernels the interpreter has: those without it round MEAN
+    of INT8 otherwise, and a layer behind it makes more than a step of that."""
     graph, outputs = make()
     content = graph.content(*outputs)
     ours = interpreter(content, new_delegate(), kernels)
     assert plan(ours)[-1] == "DELEGATE"
     inputs = inputs_of(ours, 1)
-    expected = run(interpreter(content, kernels=kernels), inputs)
+    expected = run(interpreter(content, kernels=WITH_XNNPACK), inputs)
     assert apart(run(ours, inputs), expected) == ""
 
 
